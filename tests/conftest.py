@@ -130,23 +130,23 @@ def modules_beyond(name: str, extra: str) -> set[str]:
         wanted.add(name)
         for need in map(Requirement, lines):
             if need.marker is None or need.marker.evaluate({"extra": extra}):
-                found = [(canonicalize_name(need.name), one) for one in ("", *need.extras)]
-                waiting += [one for one in found if one[0] not in wanted or one[1]]
+                result = [(canonicalize_name(need.name), item) for item in ("", *need.extras)]
+                waiting += [item for item in result if item[0] not in wanted or item[1]]
     owners = metadata.packages_distributions()
-    return {module for module, names in owners.items() if not wanted & {canonicalize_name(one) for one in names}}
+    return {module for module, names in owners.items() if not wanted & {canonicalize_name(name) for name in names}}
 
 
 def hide_modules(hidden: set[str]) -> None:
     """Let Python find these modules no more."""
 
-    (base,) = [one for one in sys.meta_path if isinstance(one, type) and issubclass(one, PathFinder)]
+    (base,) = [item for item in sys.meta_path if isinstance(item, type) and issubclass(item, PathFinder)]
 
     class Finder(base):  # type: ignore[misc, valid-type]
         @classmethod
         def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
             return None if fullname in hidden else super().find_spec(fullname, path, target)
 
-    sys.meta_path[:] = [Finder if one is base else one for one in sys.meta_path]
+    sys.meta_path[:] = [Finder if item is base else item for item in sys.meta_path]
 
 
 @pytest.fixture(autouse=True)

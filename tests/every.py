@@ -33,8 +33,8 @@ def every(names: str, cases: Iterable[Any], ids: Callable[[Any], str] = repr) ->
             if failures:
                 raise ExceptionGroup(f"{len(failures)} of {len(cases)} cases", failures)
 
-        kept = [p for name, p in inspect.signature(test).parameters.items() if name not in arguments]
-        over_all.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        stored = [p for name, p in inspect.signature(test).parameters.items() if name not in arguments]
+        over_all.__signature__ = inspect.Signature(stored)  # type: ignore[attr-defined]
         over_all.__name__, over_all.__doc__, over_all.__module__ = test.__name__, test.__doc__, test.__module__
         return over_all
 

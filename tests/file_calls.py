@@ -63,7 +63,7 @@ def writing_calls() -> Iterator[FileCall]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 writes = node.func.attr in WRITING_METHODS or (node.func.attr == "open" and _mode(node)[:1] in "wax+")
                 places = [node.func.value, *node.args]
-                if writes and _mode(node) != "" and not any(_is_in(one, parts) for one in places):
+                if writes and _mode(node) != "" and not any(_is_in(place, parts) for place in places):
                     yield FileCall(module, node.lineno, dotted(node.func), ast.unparse(node))
 
 
@@ -82,33 +82,33 @@ def _opens(node: ast.Call) -> bool:
         return True
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "open":
         return False
-    modes = [one for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    modes = [arg for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
     return bool(modes) or not node.args
 
 
 def _bound(tree: ast.Module, functions: frozenset[str]) -> set[str]:
     """Names that hold what one of the functions returned."""
-    found: set[str] = set()
+    result: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
             pairs = [(node.optional_vars, node.context_expr)]
         elif isinstance(node, ast.Assign):
-            pairs = [(one, node.value) for one in node.targets if isinstance(one, ast.Name)]
+            pairs = [(target, node.value) for target in node.targets if isinstance(target, ast.Name)]
         else:
             continue
         for name, value in pairs:
-            calls = [one for one in ast.walk(value) if isinstance(one, ast.Call)]
-            if any(dotted(one.func).rpartition(".")[2] in functions for one in calls):
-                found.add(name.id)
-    return found
+            calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+            if any(dotted(call.func).rpartition(".")[2] in functions for call in calls):
+                result.add(name.id)
+    return result
 
 
 def _annotated(tree: ast.Module, kind: str) -> set[str]:
     """Names of parameters of a type."""
     return {
-        one.arg
-        for one in ast.walk(tree)
-        if isinstance(one, ast.arg) and one.annotation is not None and dotted(one.annotation) == kind
+        node.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg) and node.annotation is not None and dotted(node.annotation) == kind
     }
 
 

@@ -47,7 +47,7 @@ def frames_near(samples: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     samples : sequence of bytes
         Valid frames. Values are changed in those that are a map of msgpack or an object of JSON.
     """
-    trees = [found for sample in samples if (found := _read(sample)) is not None]
+    trees = [result for sample in samples if (result := _read(sample)) is not None]
     near = [st.sampled_from(samples), _changed_bytes(samples), st.binary(max_size=200)]
     return st.one_of(*near, *([_changed_values(trees)] * 2 if trees else []))
 

@@ -36,9 +36,9 @@ def test_what_is_refused(data: bytes, message: str) -> None:
 
 
 def test_what_is_counted() -> None:
-    found = check_xml(b'<r xmlns:x="u"><x:a u="1"/><a u="1"/><b>1 2</b></r>', "a place", counted={"a": "u"})
-    assert (found.word_count, found.elements) == (2, {"r": 1, "a": 2, "b": 1})
-    assert found.values == {("a", "1"): 2}
+    result = check_xml(b'<r xmlns:x="u"><x:a u="1"/><a u="1"/><b>1 2</b></r>', "a place", counted={"a": "u"})
+    assert (result.word_count, result.elements) == (2, {"r": 1, "a": 2, "b": 1})
+    assert result.values == {("a", "1"): 2}
 
 
 def test_meshes_are_of_a_few_kinds(tmp_path: Path) -> None:

@@ -40,16 +40,16 @@ ALLOWED = {
 
 def starts(tree: ast.AST) -> set[str]:
     """Names of the functions in a module that start processes, as MODULE.FUNCTION."""
-    found = set()
+    result = set()
     for node in without_types(tree):
         if isinstance(node, ast.Attribute):
             owner = dotted(node.value).rpartition(".")[2]
             if node.attr in STARTS.get(owner, ()):
-                found.add(f"{owner}.{node.attr}")
+                result.add(f"{owner}.{node.attr}")
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             owner = node.module.rpartition(".")[2]
-            found |= {f"{owner}.{one.name}" for one in node.names if one.name in STARTS.get(owner, ())}
-    return found
+            result |= {f"{owner}.{name.name}" for name in node.names if name.name in STARTS.get(owner, ())}
+    return result
 
 
 def without_types(tree: ast.AST) -> Iterator[ast.AST]:
@@ -63,12 +63,12 @@ def without_types(tree: ast.AST) -> Iterator[ast.AST]:
                 continue
             if field == "body" and isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING":
                 continue
-            left += [one for one in (value if isinstance(value, list) else (value,)) if isinstance(one, ast.AST)]
+            left += [item for item in (value if isinstance(value, list) else (value,)) if isinstance(item, ast.AST)]
 
 
 def test_the_helper_starts_every_process() -> None:
-    found = {module: starts(tree) for module, tree in modules()}
-    assert {file: names for file, names in found.items() if names} == ALLOWED
+    result = {module: starts(tree) for module, tree in modules()}
+    assert {file: names for file, names in result.items() if names} == ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_pool_ends_at_once_after_an_error_or_ctrl_c() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert multiprocessing.active_children() == []
-    assert all(one.cancelled() or one.exception() is not None for one in waiting)
+    assert all(item.cancelled() or item.exception() is not None for item in waiting)
 
 
 PARENTS = {

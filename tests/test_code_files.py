@@ -162,8 +162,8 @@ def test_data_runs_no_fmu_from_elsewhere(place: Path, sound: Path) -> None:
     evil = place / "elsewhere" / "evil.fmu"
     evil.write_bytes(b"no archive")
     scenario, text = place / "here" / "bundle" / "scenario.toml", "would run as code"
-    for way in (f'robot = "{evil}"', f'robot = "world"\n[parameters]\nrobots = [["a", "{evil}"]]'):
-        scenario.write_text(way)
+    for route in (f'robot = "{evil}"', f'robot = "world"\n[parameters]\nrobots = [["a", "{evil}"]]'):
+        scenario.write_text(route)
         done = shell(scenario.parent, "run", "scenario.toml", *QUICK)
         assert (done.status, text in done.err) == (2, True), done
     for hostile in (
@@ -187,11 +187,11 @@ def test_a_log_runs_what_the_user_trusts(place: Path) -> None:
 def test_a_user_runs_what_they_name(place: Path) -> None:
     """On the command line, wherever it stands there; and beside or below the scenario that they name."""
     evil = place / "elsewhere" / "evil.py"
-    beside = write_code(place / "here" / "bundle" / "own.py", place)
-    below = beside.parent / "parts" / "own.py"
+    extra = write_code(place / "here" / "bundle" / "own.py", place)
+    below = extra.parent / "parts" / "own.py"
     below.parent.mkdir()
     write_code(below, place)
-    scenario = beside.parent / "scenario.toml"
+    scenario = extra.parent / "scenario.toml"
     for arguments, text in (
         ((f"{evil}:make", *QUICK), ""),
         (("../elsewhere/evil.py:make", *QUICK), ""),
@@ -305,7 +305,7 @@ CHECKED: dict[str, str] = {
 
 def test_each_way_to_run_a_file_passes_the_check() -> None:
     """A module that runs files stands in `CHECKED`, with what keeps data from them; the system's library is no file."""
-    found = set()
+    result = set()
     for module, tree in modules():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
@@ -313,5 +313,5 @@ def test_each_way_to_run_a_file_passes_the_check() -> None:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             system = name == "CDLL" and isinstance(node.args[0], ast.Constant)
             if name in RUNS_CODE and not system:
-                found.add(module)
-    assert found == set(CHECKED)
+                result.add(module)
+    assert result == set(CHECKED)

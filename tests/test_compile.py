@@ -94,9 +94,9 @@ def test_a_cache_with_gaps_gives_the_same_bits(tmp_path: Path, robot: str) -> No
 
 
 def _entries(robot: str, kernels: list[str]) -> tuple[str, str]:
-    found = KINDS[robot].format("outputs"), KINDS[robot].format("step")
-    assert set(found) <= set(kernels)
-    return found
+    result = KINDS[robot].format("outputs"), KINDS[robot].format("step")
+    assert set(result) <= set(kernels)
+    return result
 
 
 def test_a_kernel_without_an_entry_has_code_when_its_address_is_asked_for() -> None:
@@ -146,10 +146,10 @@ def _flags() -> Iterator[Any]:
 def test_flags_compare_as_all_their_values_do() -> None:
     """An option that is set to its default equals one that is not set."""
     every = list(_flags())
-    for one in every:
+    for item in every:
         for other in every:
-            assert (one == other) == (one.values() == other.values())
-            assert hash(one) == hash(other) or one != other
+            assert (item == other) == (item.values() == other.values())
+            assert hash(item) == hash(other) or item != other
     assert every[0] != "flags"
     assert hash(every[0]) == hash(tuple(sorted(every[0].values())))
     assert TargetConfig.__eq__ is numba_shortcuts._compare_flags
@@ -186,8 +186,8 @@ def test_generators_and_object_mode_have_live_variables() -> None:
     @njit
     def count(n: int) -> Iterator[int]:
         for k in range(n):
-            kept = k * k
-            yield kept + n
+            stored = k * k
+            yield stored + n
 
     @jit_forced
     def plain(x: Any) -> Any:
@@ -207,13 +207,13 @@ def jit_forced(function: Any) -> Any:
 
 @pytest.mark.parametrize("was", [True, False])
 def test_the_collector_is_as_before_after_a_compilation(was: bool) -> None:
-    seen = []
+    observed = []
 
     def inside(x: Any) -> Any:
         return x + 1
 
     def compile_and_fail(self: Any, signature: Any) -> Any:
-        seen.append(gc.isenabled())
+        observed.append(gc.isenabled())
         raise ZeroDivisionError
 
     before = gc.isenabled()
@@ -224,7 +224,7 @@ def test_the_collector_is_as_before_after_a_compilation(was: bool) -> None:
             with pytest.raises(ZeroDivisionError):
                 njit(inside).compile((types.int64,))
         assert gc.isenabled() is was
-        assert seen == [False]
+        assert observed == [False]
     finally:
         (gc.enable if before else gc.disable)()
     assert dispatcher.Dispatcher.compile is numba_shortcuts._compile_without_collector
@@ -235,12 +235,12 @@ def test_variables_are_listed_as_numba_lists_them(monkeypatch: pytest.MonkeyPatc
     a, b, c = (ir.Var(scope, name, place) for name in "abc")
     call = ir.Expr.call(a, (b, c), (("k", b),), place)
     pair = ir.Expr.build_tuple([a, b], place)
-    for found, expected in (
+    for result, expected in (
         (call.list_vars(), [a, b, c, b]), (pair.list_vars(), [a, b]),
         (ir.Assign(call, c, place).list_vars(), [a, b, c, b, c]),
         (ir.SetItem(a, b, c, place).list_vars(), [a, b, c]), (ir.Return(a, place).list_vars(), [a]),
     ):  # fmt: skip
-        assert sorted(variable.name for variable in found) == sorted(variable.name for variable in expected)
+        assert sorted(variable.name for variable in result) == sorted(variable.name for variable in expected)
 
 
 def test_constraints_of_calls_come_last_and_backwards() -> None:

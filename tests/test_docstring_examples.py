@@ -19,18 +19,20 @@ def has_example(path: Path) -> bool:
     text = path.read_text(encoding="utf-8")
     if ">>>" not in text:
         return False
-    nodes = [one for one in ast.walk(ast.parse(text)) if isinstance(one, (ast.Module, ast.ClassDef, ast.FunctionDef))]
-    return any(">>>" in (ast.get_docstring(one) or "") for one in nodes)
+    nodes = [
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    ]
+    return any(">>>" in (ast.get_docstring(node) or "") for node in nodes)
 
 
 def modules() -> list[str]:
-    found = []
+    result = []
     for place, package in PLACES.items():
         for path in sorted((ROOT / place).rglob("*.py")):
             if has_example(path):
                 parts = path.relative_to(ROOT / place).with_suffix("").parts
-                found.append(".".join((package, *(part for part in parts if part != "__init__"))))
-    return found
+                result.append(".".join((package, *(part for part in parts if part != "__init__"))))
+    return result
 
 
 MODULES = modules()

@@ -28,15 +28,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def sections(text: str) -> dict[str, list[str]]:
     """Lines of each numpydoc section, by its heading."""
-    found: dict[str, list[str]] = {"": []}
+    result: dict[str, list[str]] = {"": []}
     name, lines = "", text.splitlines()
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
         if re.fullmatch(r"[A-Z]\w+(?: \w+)?", line) and re.fullmatch(r"-{3,}", below):
             name = line
-            found[name] = []
+            result[name] = []
         elif not re.fullmatch(r"-{3,}", line):
-            found[name].append(line)
-    return found
+            result[name].append(line)
+    return result
 
 
 def entries(lines: list[str]) -> list[str]:
@@ -47,10 +47,10 @@ def entries(lines: list[str]) -> list[str]:
 
 def arguments(function: Function) -> list[str]:
     """Names of a function's arguments, without that of the object or class of a method."""
-    given = function.args
-    named = [*given.posonlyargs, *given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-    names = [one.arg for one in [*named, *([given.kwarg] if given.kwarg else [])]]
-    is_of_class = any(ast.unparse(one) == "classmethod" for one in function.decorator_list)
+    args = function.args
+    named = [*args.posonlyargs, *args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs]
+    names = [item.arg for item in [*named, *([args.kwarg] if args.kwarg else [])]]
+    is_of_class = any(ast.unparse(item) == "classmethod" for item in function.decorator_list)
     return [name for name in names if name != "self" and not (is_of_class and name == "cls")]
 
 
@@ -62,7 +62,7 @@ def functions(path: Path) -> Iterator[Function]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield from within(node.body)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not (
-                node.name.startswith("_") or any(_COMMAND.search(ast.unparse(one)) for one in node.decorator_list)
+                node.name.startswith("_") or any(_COMMAND.search(ast.unparse(item)) for item in node.decorator_list)
             ):
                 yield node
 
@@ -71,7 +71,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 def is_override(function: Function) -> bool:
     """Whether a method has the decorator of rtmms.base.override."""
-    return any(ast.unparse(one) == "override" for one in function.decorator_list)
+    return any(ast.unparse(item) == "override" for item in function.decorator_list)
 
 
 @cache
@@ -88,8 +88,10 @@ def documented() -> frozenset[tuple[str, str]]:
         nodes = classes.get(name, [])
         bases = {re.sub(r"\[.*", "", ast.unparse(base)).split(".")[-1] for node in nodes for base in node.bases}
         inherited = (methods(base) for base in bases - {name})
-        own = (one for node in nodes for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)))
-        return set().union(*inherited) | {one.name for one in own if ast.get_docstring(one)}
+        current = (
+            item for node in nodes for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        return set().union(*inherited) | {item.name for item in current if ast.get_docstring(item)}
 
     return frozenset((name, method) for name in classes for method in methods(name))
 
@@ -106,13 +108,13 @@ def faults(function: Function) -> Iterator[str]:
     if text is None:
         yield "no docstring"
         return
-    found, expected = sections(text), arguments(function)
-    listed = entries(found.get("Parameters", []))
+    result, expected = sections(text), arguments(function)
+    listed = entries(result.get("Parameters", []))
     if sorted(listed) != sorted(expected):
         yield f"Parameters: expected {expected}, got {listed}"
     returned = ast.unparse(function.returns) if function.returns else "None"
-    is_property = any("property" in ast.unparse(one) for one in function.decorator_list)
-    if returned not in ("None", "Never", "NoReturn") and not is_property and not {"Returns", "Yields"} & found.keys():
+    is_property = any("property" in ast.unparse(item) for item in function.decorator_list)
+    if returned not in ("None", "Never", "NoReturn") and not is_property and not {"Returns", "Yields"} & result.keys():
         yield f"Returns: expected a section for {returned}"
 
 
@@ -158,11 +160,11 @@ def test_help_of_public_classes_is_complete(package: str) -> None:
 
 def help_faults(method: object) -> Iterator[str]:
     """What `help` of a method lacks."""
-    found = sections(inspect.getdoc(method) or "\n")
+    result = sections(inspect.getdoc(method) or "\n")
     expected = [name for name in inspect.signature(method).parameters if name != "self"]  # type: ignore[arg-type]
-    if not any(found[""]):
+    if not any(result[""]):
         yield "no docstring"
-    if sorted(entries(found.get("Parameters", []))) != sorted(expected):
+    if sorted(entries(result.get("Parameters", []))) != sorted(expected):
         yield f"Parameters: expected {expected}"
 
 

@@ -51,12 +51,12 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *text: str) -> Itera
             env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=stream,
         )  # fmt: skip
     try:
-        while not (found := re.search(r"exchange (tcp://[\d.]+:\d+)", output.read_text())):
+        while not (match := re.search(r"exchange (tcp://[\d.]+:\d+)", output.read_text())):
             if process.poll() is not None:
                 pytest.fail(f"the plant did not start: {output.read_text()}")
             time.sleep(0.02)
-        rtmms.connect(found[1], name="probe", timeout_s=200.0).close()  # it may have to compile; a user would wait
-        yield found[1]
+        rtmms.connect(match[1], name="probe", timeout_s=200.0).close()  # it may have to compile; a user would wait
+        yield match[1]
     finally:
         process.terminate()
         process.wait(30)
@@ -72,12 +72,12 @@ def test_example_runs(
     main = import_module(example.stem).main
     rtmms._announce()  # as in a process of its own, which imports gymnasium before rtmms
     takes = inspect.signature(main).parameters
-    given = {"seconds": 0.5} if "seconds" in takes else {}
+    values = {"seconds": 0.5} if "seconds" in takes else {}
     if "exchange" in takes:
         with served(tmp_path, monkeypatch) as exchange:
-            main(exchange=exchange, **given)
+            main(exchange=exchange, **values)
     else:
-        main(**given)
+        main(**values)
     assert capsys.readouterr().out.strip(), "an example without output shows nothing"
 
 

@@ -66,6 +66,6 @@ def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path, monkeypat
         link.request("stop", timeout_s=60.0)
     done = finish(running, 120)
     assert done.status == 0, done.err
-    (own,) = (one for one in done.report["exchange"]["peers"] if one["name"] == "autopilot")
-    assert own["settable"]["depth_p"] == 2.0
+    (current,) = (item for item in done.report["exchange"]["peers"] if item["name"] == "autopilot")
+    assert current["settable"]["depth_p"] == 2.0
     assert -done.report["final"]["position"][2] == pytest.approx(4.0, abs=0.1)

@@ -140,8 +140,10 @@ ALLOWED = {
 
 
 def test_every_module_opens_files_there() -> None:
-    found = list(reading_calls())
-    wrong = [f"{one.module}:{one.line}: {one.text:.80}" for one in found if (one.module, one.function) not in ALLOWED]
+    result = list(reading_calls())
+    wrong = [
+        f"{item.module}:{item.line}: {item.text:.80}" for item in result if (item.module, item.function) not in ALLOWED
+    ]
     assert not wrong, "use rtmms.base.files.open_input, or give the reason in ALLOWED:\n" + "\n".join(wrong)
-    there = {(one.module, one.function) for one in found}
+    there = {(item.module, item.function) for item in result}
     assert not set(ALLOWED) - there, "no longer there: take it out of ALLOWED"

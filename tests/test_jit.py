@@ -150,9 +150,9 @@ def test_stored_kernels_find_what_they_call_in_a_process_that_compiles_nothing(t
     path = tmp_path / "users.py"
     path.write_text(USERS)
 
-    def run(*words: str) -> tuple[str, list[str]]:
+    def run(*arguments: str) -> tuple[str, list[str]]:
         done = subprocess.run(
-            [sys.executable, str(path), *words], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            [sys.executable, str(path), *arguments], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         return done.stdout, done.stderr.split()
@@ -242,14 +242,14 @@ def _kernels(path: Path) -> Iterator[ast.FunctionDef]:
 
 def _imports(path: Path) -> dict[str, str]:
     """Module of each name that a file imports from the package at its top."""
-    found = {}
+    result = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rtmms"):
             for name in node.names:
                 inner = f"{node.module}.{name.name}"
                 is_module = (ROOT.parent / f"{inner.replace('.', '/')}.py").exists()
-                found[name.asname or name.name] = inner if is_module else str(node.module)
-    return found
+                result[name.asname or name.name] = inner if is_module else str(node.module)
+    return result
 
 
 def test_the_key_of_each_kernel_has_all_sources_that_it_uses() -> None:
@@ -374,9 +374,9 @@ def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     finally:
         os.umask(before)
-    made = [path for path in (tmp_path / "cache").rglob("*") if path.name != "lock"]
-    assert any(path.suffix == ".nbi" for path in made)
-    assert {path.stat().st_mode & 0o077 for path in made} == {0}
+    built = [path for path in (tmp_path / "cache").rglob("*") if path.name != "lock"]
+    assert any(path.suffix == ".nbi" for path in built)
+    assert {path.stat().st_mode & 0o077 for path in built} == {0}
 
 
 @pytest.mark.full

@@ -60,84 +60,84 @@ at_address = WHOLE.type("spare").at()
 
 def test_a_kernel_reads_and_writes_by_name() -> None:
     for ground, message in ((True, 3.0 + 10.0 + 0.25), (False, 9.5)):
-        one = record(ground=ground)
+        item = record(ground=ground)
         if ground:
-            one.ground.lost[1] = 0.25
-        assert use(one) == message + 23.0
-        assert one.work.s[1].tolist() == [10.0, 11.0, 12.0, 13.0]
-        assert (one.y[0], one.steps[0], one.memory[0]) == (9.5, 1, 9.5)
+            item.ground.lost[1] = 0.25
+        assert use(item) == message + 23.0
+        assert item.work.s[1].tolist() == [10.0, 11.0, 12.0, 13.0]
+        assert (item.y[0], item.steps[0], item.memory[0]) == (9.5, 1, 9.5)
 
 
 @pytest.mark.skipif(not COMPILED, reason="plain Python has no addresses")
 def test_by_its_address_it_is_the_same_record() -> None:
-    one = record()
-    assert compared(one.address) == use(record())
-    assert one.steps[0] == 1
-    assert one.numba_type == WHOLE.type("spare")
-    assert record(ground=False).numba_type == WHOLE.type("ground", "spare") != one.numba_type
+    item = record()
+    assert compared(item.address) == use(record())
+    assert item.steps[0] == 1
+    assert item.numba_type == WHOLE.type("spare")
+    assert record(ground=False).numba_type == WHOLE.type("ground", "spare") != item.numba_type
     assert record(spare=True).numba_type == WHOLE.type()
 
 
 def test_state_is_one_array_and_everything_else_is_not_in_it() -> None:
-    one = record()
-    views = one.state_views()
+    item = record()
+    views = item.state_views()
     assert {name: array.shape for name, array in views.items()} == {"y": (19,), "steps": (1,), "ground.lost": (2,)}
-    assert one.memory.size == 22
-    one.memory[:] = np.arange(22.0)
-    assert one.y[18] == 18.0
-    assert one.ground.lost.tolist() == [20.0, 21.0]
+    assert item.memory.size == 22
+    item.memory[:] = np.arange(22.0)
+    assert item.y[18] == 18.0
+    assert item.ground.lost.tolist() == [20.0, 21.0]
     other = np.full(22, 3.0)
-    one.state_views(other)["ground.lost"][0] = -1.0
+    item.state_views(other)["ground.lost"][0] = -1.0
     assert other[20] == -1.0
-    assert one.ground.lost[0] == 20.0
+    assert item.ground.lost[0] == 20.0
 
 
 def test_a_fork_shares_the_model_alone() -> None:
-    one = record()
-    one.memory[:21], one.command[:] = np.arange(21.0), [4.0, 5.0]
-    one.work.s[:] = np.nan
-    two = one.fork()
-    assert two.ground.rows is one.ground.rows
-    assert (two.memory == one.memory).all()
+    item = record()
+    item.memory[:21], item.command[:] = np.arange(21.0), [4.0, 5.0]
+    item.work.s[:] = np.nan
+    two = item.fork()
+    assert two.ground.rows is item.ground.rows
+    assert (two.memory == item.memory).all()
     assert not np.isnan(two.work.s).any()
     assert two.command.tolist() == [4.0, 5.0]
     assert (two.work.start, two.work.count, two.ground.both) == (2.5, 7, True)
     two.y[:], two.command[0], two.work.cell("start")[0] = -1.0, 9.0, 0.0
-    assert (one.y[1], one.command[0], one.work.start) == (1.0, 4.0, 2.5)
+    assert (item.y[1], item.command[0], item.work.start) == (1.0, 4.0, 2.5)
     room = np.zeros(22)
-    assert np.shares_memory(one.fork(room).y, room)
+    assert np.shares_memory(item.fork(room).y, room)
 
 
 def test_a_fork_takes_up_the_model_of_now_and_keeps_its_state() -> None:
-    one = record()
-    two = one.fork()
+    item = record()
+    two = item.fork()
     two.y[:] = -1.0
-    one.ground.adopt({"rows": one.ground.rows + 1.0})
-    one.work.put(count=9)
-    one.command[:] = 6.0
-    assert two.ground.rows is not one.ground.rows
-    assert two.adopt_from(one)
-    assert two.ground.rows is one.ground.rows
-    assert two.ground.record_words[two.ground._arrays["rows"]] == one.ground.rows.ctypes.data
+    item.ground.adopt({"rows": item.ground.rows + 1.0})
+    item.work.put(count=9)
+    item.command[:] = 6.0
+    assert two.ground.rows is not item.ground.rows
+    assert two.adopt_from(item)
+    assert two.ground.rows is item.ground.rows
+    assert two.ground.record_words[two.ground._arrays["rows"]] == item.ground.rows.ctypes.data
     assert (two.work.count, two.command.tolist(), two.y[0]) == (9, [6.0, 6.0], -1.0)
-    assert two.record_words.tolist()[0] != one.record_words.tolist()[0], "its own memory"
+    assert two.record_words.tolist()[0] != item.record_words.tolist()[0], "its own memory"
 
 
 def test_scratch_is_made_anew() -> None:
-    one = record()
-    one.work.s[:], one.work.on[:], one.last[:], one.y[:] = np.nan, np.nan, np.nan, 2.0
-    one.clear()
-    assert not one.work.s.any()
-    assert one.work.on.tolist() == [1.0, 1.0, 1.0]
-    assert not one.last.any()
-    assert (one.y == 2.0).all()
+    item = record()
+    item.work.s[:], item.work.on[:], item.last[:], item.y[:] = np.nan, np.nan, np.nan, 2.0
+    item.clear()
+    assert not item.work.s.any()
+    assert item.work.on.tolist() == [1.0, 1.0, 1.0]
+    assert not item.last.any()
+    assert (item.y == 2.0).all()
 
 
 def test_complex_records_are_for_derivatives() -> None:
-    one = record().as_complex(command=np.array([1j, 2.0]))
-    assert {array.dtype for array in (one.work.s, one.y, one.ground.lost)} == {np.dtype(complex)}
-    assert one.ground.rows.dtype == float
-    assert one.command[0] == 1j
+    item = record().as_complex(command=np.array([1j, 2.0]))
+    assert {array.dtype for array in (item.work.s, item.y, item.ground.lost)} == {np.dtype(complex)}
+    assert item.ground.rows.dtype == float
+    assert item.command[0] == 1j
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_forks_of_a_plant_run_beside_it() -> None:
     plant: TreePlant = torpedo.load()
     for _ in range(5):
         plant.step(plant.neutral)
-    kept, commands = plant.snapshot(), [plant.neutral + d for d in (0.0, 0.05, -0.1)]
+    stored, commands = plant.snapshot(), [plant.neutral + d for d in (0.0, 0.05, -0.1)]
     forks = [plant.system.fork() for _ in commands]
     for k in range(20):
         for fork, command in zip(forks, commands, strict=True):
@@ -169,9 +169,9 @@ def test_forks_of_a_plant_run_beside_it() -> None:
             fork.hold.cell("start")[0] = (5 + k) * plant.dt
             status = plant._entries.step(fork.address) if plant._entries else take_step(fork)
             assert status == SOUND
-    assert plant.snapshot() == kept
+    assert plant.snapshot() == stored
     for fork, command in zip(forks, commands, strict=True):
-        plant.restore(kept)
+        plant.restore(stored)
         for _ in range(20):
             plant.step(command)
         assert fork.memory.tobytes() == plant.system.memory.tobytes()

@@ -25,6 +25,6 @@ def test_it_finds_what_is_raised_and_printed() -> None:
 
 def test_the_list_of_a_room_has_places(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(as_json=True, room="rtmms/loop/policies.py") == 0
-    found = json.loads(capsys.readouterr().out)["messages"]
-    assert all(one["file"] == "rtmms/loop/policies.py" and one["line"] > 0 for one in found)
-    assert any("expected a count from 0 to" in one["text"] for one in found)
+    result = json.loads(capsys.readouterr().out)["messages"]
+    assert all(item["file"] == "rtmms/loop/policies.py" and item["line"] > 0 for item in result)
+    assert any("expected a count from 0 to" in item["text"] for item in result)

@@ -14,18 +14,20 @@ from tests.test_settings import CASES, COMPOSITIONS, build, command_of
 
 def assert_it_stays(plant: Any) -> None:
     plant.reset(0)
-    seen = plant.observe()
-    kept: Mapping[str, Any] = {name: np.array(value) for name, value in seen.items()}
+    outputs = plant.observe()
+    stored: Mapping[str, Any] = {name: np.array(value) for name, value in outputs.items()}
     command = command_of(plant)
     for _ in range(20):
         plant.step(command)
         plant.observe()
-    changed = [name for name, value in plant.observe().items() if not np.array_equal(value, kept[name], equal_nan=True)]
+    changed = [
+        name for name, value in plant.observe().items() if not np.array_equal(value, stored[name], equal_nan=True)
+    ]
     assert changed, "it moves"
     plant.reset(0)
     plant.observe()
-    for name, value in kept.items():
-        np.testing.assert_array_equal(seen[name], value, err_msg=name)
+    for name, value in stored.items():
+        np.testing.assert_array_equal(outputs[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize("robot", CASES)

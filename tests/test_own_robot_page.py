@@ -60,8 +60,8 @@ def test_no_block_is_left_out() -> None:
 def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     names, _ = run_block(TUTORIAL[0], "own_robot", capsys)
     assert isinstance(names["plant"], rtmms.Plant)
-    rest = ("import", "from", "for", " ", "print")
-    assert len([line for line in TUTORIAL[0].splitlines() if line and not line.startswith(rest)]) <= 10
+    remaining = ("import", "from", "for", " ", "print")
+    assert len([line for line in TUTORIAL[0].splitlines() if line and not line.startswith(remaining)]) <= 10
 
 
 def test_the_servo_stops_at_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,13 +81,13 @@ def test_the_wing_lifts_by_its_table(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None:
     names, _ = run_block(code_of("contacts")[0], "contacts", capsys)
-    seen = names["plant"].observe()
-    assert seen["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
-    assert seen["angular_velocity"][2] == pytest.approx(0.05 * 2.0 / 0.4, rel=1e-6)
+    outputs = names["plant"].observe()
+    assert outputs["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
+    assert outputs["angular_velocity"][2] == pytest.approx(0.05 * 2.0 / 0.4, rel=1e-6)
     # it settles where the trailer's axle, 0.4 m behind the hitch, turns about the same point as the deck
-    radius = seen["velocity"][0] / seen["angular_velocity"][2]
+    radius = outputs["velocity"][0] / outputs["angular_velocity"][2]
     hitch = -np.arctan2(0.2, radius) - np.arcsin(0.4 / np.hypot(0.2, radius))
-    assert seen["joint_position"][2] == pytest.approx(hitch, rel=2e-2)
+    assert outputs["joint_position"][2] == pytest.approx(hitch, rel=2e-2)
 
 
 def test_the_box_rests_on_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,9 +115,9 @@ def test_the_swimmer_swims_ahead() -> None:
 def test_the_tendon_bends_the_finger(capsys: pytest.CaptureFixture[str]) -> None:
     """At rest the springs bear what 3 N less friction do at either joint."""
     names, _ = run_block(*code_of("tendons"), "tendons", capsys)
-    seen = names["plant"].observe()
-    assert np.all(seen["joint_position"] > 0.1)
-    assert seen["tendon_tension"] == pytest.approx([3.0])
+    outputs = names["plant"].observe()
+    assert np.all(outputs["joint_position"] > 0.1)
+    assert outputs["tendon_tension"] == pytest.approx([3.0])
 
 
 @pytest.mark.full
@@ -167,8 +167,8 @@ def test_a_parameter_of_the_file_is_identified(tmp_path: Path) -> None:
         (tmp_path / code.splitlines()[0].removeprefix("# ")).write_text(code)
     (commands,) = code_of("own_robot", "sh")
     typed(commands.splitlines()[0], tmp_path)
-    found = json.loads(typed(
+    link_m = json.loads(typed(
         "rtmms identify swim.mcap --trust-log --fit link_m --set link_m=0.2 --json --quiet", tmp_path
     ))["parameters"]["link_m"]  # fmt: skip
-    assert found["start"] == 0.2
-    assert found["value"] == pytest.approx(0.25, rel=1e-4)
+    assert link_m["start"] == 0.2
+    assert link_m["value"] == pytest.approx(0.25, rel=1e-4)

@@ -104,8 +104,8 @@ def _blocks() -> Iterator[Block]:
 
 def _indented() -> Iterator[tuple[str, str]]:
     for page in PAGES:
-        rest = FENCE.sub("", page.read_text(encoding="utf-8"))
-        for line in re.findall(r"^    (rtmms .*)$", rest, re.MULTILINE):
+        remaining = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for line in re.findall(r"^    (rtmms .*)$", remaining, re.MULTILINE):
             yield str(page.relative_to(ROOT)), line
 
 
@@ -116,12 +116,12 @@ SHELL = [(block.page, line.strip()) for block in BLOCKS if block.language in ("s
 
 def _commands() -> list[tuple[str, str]]:
     """(page, command line of ours), bare of remarks behind it and of where its output goes."""
-    found = []
+    result = []
     for page, line in [*SHELL, *_indented()]:
         for part in line.replace(".venv/bin/", "").split("&&"):
             if part.strip().startswith("rtmms "):
-                found.append((page, re.split(r"\s{2,}|\s+#\s|\s+>\s", part.strip())[0]))
-    return sorted(set(found))
+                result.append((page, re.split(r"\s{2,}|\s+#\s|\s+>\s", part.strip())[0]))
+    return sorted(set(result))
 
 
 @every("block", [block for block in BLOCKS if block.language not in ("sh", "", "text")])
@@ -200,11 +200,11 @@ def test_a_command_of_a_page_is_understood(page: str, line: str, monkeypatch: py
 
 def _inline() -> list[tuple[str, str]]:
     """(page, command in a line of prose or in a cell), which may have placeholders such as FILE."""
-    found = set()
+    result = set()
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
         prose = FENCE.sub("", page.read_text(encoding="utf-8"))
-        found |= {(page.name, " ".join(line.split())) for line in re.findall(r"`(rtmms [a-z][^`]*)`", prose)}
-    return sorted(found)
+        result |= {(page.name, " ".join(line.split())) for line in re.findall(r"`(rtmms [a-z][^`]*)`", prose)}
+    return sorted(result)
 
 
 OLD_COMMANDS = {"CHANGELOG.md": {"rtmms accuracy"}}
@@ -220,22 +220,22 @@ def test_a_command_in_a_sentence_exists_with_its_options() -> None:
     assert unknown == []
 
 
-def _is_known(words: list[str]) -> bool:
+def _is_known(arguments: list[str]) -> bool:
     """The command exists, and each of its options does; of `bench`, also the benchmark and its options."""
-    command = program.get_command(click.Context(program), words[0])
-    if isinstance(command, click.Group) and len(words) > 1 and words[1].islower():
-        command, words = command.commands.get(words[1]), words[1:]
+    command = program.get_command(click.Context(program), arguments[0])
+    if isinstance(command, click.Group) and len(arguments) > 1 and arguments[1].islower():
+        command, arguments = command.commands.get(arguments[1]), arguments[1:]
     if command is None:
         return False
-    known = {name for one in [*command.params, *program.params] for name in [*one.opts, *one.secondary_opts]}
+    known = {name for param in [*command.params, *program.params] for name in [*param.opts, *param.secondary_opts]}
     known.add("--help")
-    if words[0] == "bench" and len(words) > 1 and words[1].islower():
+    if arguments[0] == "bench" and len(arguments) > 1 and arguments[1].islower():
         points = entry_points_of("rtmms.benchmarks")
-        if words[1] not in points:
+        if arguments[1] not in points:
             return False
-        options = signature(points[words[1]].load()).parameters
+        options = signature(points[arguments[1]].load()).parameters
         known |= {"--options", *(f"--{name.replace('_', '-')}" for name in options)}
-    return {word.partition("=")[0] for word in words if word.startswith("--")} <= known
+    return {word.partition("=")[0] for word in arguments if word.startswith("--")} <= known
 
 
 def _of_a_reader(parts: list[str]) -> bool:

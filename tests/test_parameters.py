@@ -37,11 +37,11 @@ def kind_of(robot: str) -> Any:
     if robot in ("manta", "urdf"):
         return MantaParameters if robot == "manta" else urdf.Options
     module = import_module(builder(robot).load().__module__)
-    return next(one for one in vars(module).values() if is_dataclass(one) and parameters_of(one))
+    return next(var for var in vars(module).values() if is_dataclass(var) and parameters_of(var))
 
 
-def made(robot: str, **given: Any) -> Any:
-    return build_manta(None, given) if robot == "manta" else build(kind_of(robot), given, robot=robot)
+def made(robot: str, **values: Any) -> Any:
+    return build_manta(None, values) if robot == "manta" else build(kind_of(robot), values, robot=robot)
 
 
 OURS = [name for name, point in robots().items() if point.module.startswith("rtmms.robots")]
@@ -56,12 +56,12 @@ def test_all_robots_are_tried() -> None:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_each_field_is_declared_and_takes_its_default(robot: str) -> None:
     kind = kind_of(robot)
-    assert list(parameters_of(kind)) == [one.name for one in fields(kind)]
-    assert made(robot, **{one.name: one.default for one in fields(kind)}) == kind()
-    for name, one in parameters_of(kind).items():
+    assert list(parameters_of(kind)) == [field.name for field in fields(kind)]
+    assert made(robot, **{field.name: field.default for field in fields(kind)}) == kind()
+    for name, parameter in parameters_of(kind).items():
         assert f"| `{name}` |" in parameters_table(kind)
-        assert one.about[0].isupper(), name
-        assert one.about.endswith("."), name
+        assert parameter.about[0].isupper(), name
+        assert parameter.about.endswith("."), name
 
 
 @pytest.mark.parametrize(("robot", "name"), CASES, ids=[f"{robot} {name}" for robot, name in CASES])
@@ -157,17 +157,17 @@ def test_each_parameter_of_our_bridges_is_declared_and_listed() -> None:
     for peer, kind in PEERS.items():
         if issubclass(kind, Bridge) and peer != "template":  # which readers copy
             declared = parameters_of(kind)
-            assert set(declared) == {one.name for one in fields(kind) if one.init}, peer
-            assert all(one.about.endswith(".") for one in declared.values()), peer
-            assert {name: one.about for name, one in listed(kind).items() if name != "config"} == {
-                name: one.about for name, one in declared.items()
+            assert set(declared) == {field.name for field in fields(kind) if field.init}, peer
+            assert all(item.about.endswith(".") for item in declared.values()), peer
+            assert {name: item.about for name, item in listed(kind).items() if name != "config"} == {
+                name: item.about for name, item in declared.items()
             }
 
 
 def test_each_parameter_of_our_controllers_is_declared() -> None:
     for name, kind in PEERS.items():
         if issubclass(kind, Controller) and is_dataclass(kind):
-            assert set(parameters_of(kind)) == {one.name for one in fields(kind) if one.init}, name
+            assert set(parameters_of(kind)) == {field.name for field in fields(kind) if field.init}, name
             assert set(kind.tunable_parameters) >= set(settable(kind)), name
     assert PEERS["gait"].tunable_parameters[:2] == ("amplitude_deg", "frequency_hz")  # type: ignore[attr-defined]
 
@@ -188,24 +188,24 @@ TABLES: dict[str, Any] = {
 KEYS = [(table, name) for table, kind in TABLES.items() for name in parameters_of(kind)]
 
 
-def table_of(table: str, given: dict[str, Any]) -> dict[str, Any]:
+def table_of(table: str, values: dict[str, Any]) -> dict[str, Any]:
     """Read a table in which the keys that are required have a value."""
-    one = {float: 1.0, str: "x"}
-    needed = {name: one[key.bare] for name, key in parameters_of(TABLES[table]).items() if key.required}
-    return read_table(TABLES[table], needed | given, table, lambda key, text: ModelError(f"at {key}: {text}"))
+    item = {float: 1.0, str: "x"}
+    needed = {name: item[key.bare] for name, key in parameters_of(TABLES[table]).items() if key.required}
+    return read_table(TABLES[table], needed | values, table, lambda key, text: ModelError(f"at {key}: {text}"))
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_each_key_of_a_table_is_declared_and_takes_its_default(table: str) -> None:
     kind = TABLES[table]
     known = parameters_of(kind)
-    assert list(known) == [one.name for one in fields(kind)]
-    defaults = {one.name: one.default for one in fields(kind) if one.default not in (MISSING, None)}
+    assert list(known) == [field.name for field in fields(kind)]
+    defaults = {field.name: field.default for field in fields(kind) if field.default not in (MISSING, None)}
     assert table_of(table, defaults).items() >= defaults.items()
-    for name, one in known.items():
+    for name, item in known.items():
         assert f"| `{name}` |" in parameters_table(kind)
-        assert one.about.endswith(".")
-        if one.required:
+        assert item.about.endswith(".")
+        if item.required:
             with pytest.raises(ModelError, match=f"at {name}: {name}: expected .*, got none; this key is required"):
                 table_of(table, {name: None})
     near = list(known)[-1] + "x"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
+ROBOTS = sorted(entry.name for entry in entry_points(group="rtmms.plants") if entry.module.startswith("rtmms."))
 MAX_BYTES = 80_000
 MAX_TOTAL_BYTES = 1_500_000
 
@@ -32,4 +32,4 @@ def test_its_axes_are_shown_on_the_page_of_frames(robot: str) -> None:
 
 
 def test_all_pictures_together_are_small() -> None:
-    assert sum(one.stat().st_size for one in (DOCS / "images" / "robots").iterdir()) <= MAX_TOTAL_BYTES
+    assert sum(path.stat().st_size for path in (DOCS / "images" / "robots").iterdir()) <= MAX_TOTAL_BYTES

@@ -49,8 +49,8 @@ def sensed(plant: Any) -> Sensed:
 
 def test_a_plant_with_its_eight_members_has_nothing_else() -> None:
     about = describe_plant(Pendulum())
-    found = about.set, about.settable, about.step_error_estimator, about.gait
-    assert (about.medium, found) == ("", (None, None, None, None))
+    result = about.set, about.settable, about.step_error_estimator, about.gait
+    assert (about.medium, result) == ("", (None, None, None, None))
     assert about.parameters() is about.shape() is about.ends() is about.initial_pose() is None
     assert about.environment().gravity == (0.0, 0.0, -9.80665)
 
@@ -60,11 +60,11 @@ def test_a_member_works_under_its_old_name_with_a_warning(old: str, new: str) ->
     plant: Any = Mover()
     setattr(plant, old, lambda: "made")
     with pytest.warns(RenamedWarning, match=rf"Mover\.{old} is Mover\.{new} now"):
-        made = describe_plant(plant)
-    assert getattr(made, new)() == "made"
-    own = rtmms.load("eel")
+        description = describe_plant(plant)
+    assert getattr(description, new)() == "made"
+    current = rtmms.load("eel")
     with pytest.warns(RenamedWarning, match=rf"\.{old} is \w+\.{new} now"):
-        assert getattr(own, old) == getattr(own, new)
+        assert getattr(current, old) == getattr(current, new)
 
 
 def test_members_that_belong_together_count_together() -> None:

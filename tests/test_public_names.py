@@ -53,12 +53,12 @@ def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, old, raising=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = import_module(old)  # of a package's part, the package warns too
+        result = import_module(old)  # of a package's part, the package warns too
     assert f"module {old} is {MODULES[old]} now; the next version removes the old name" in map(
-        str, (one.message for one in caught)
+        str, (item.message for item in caught)
     )
-    assert found is import_module(MODULES[old])
-    assert found.__name__ == MODULES[old]
+    assert result is import_module(MODULES[old])
+    assert result.__name__ == MODULES[old]
     del sys.modules[old]
 
 

@@ -125,7 +125,7 @@ def test_a_bridge_of_the_command_line_replaces_those_of_the_scenario() -> None:
     from rtmms.cli.running.scenario import check_peers
     from rtmms.scenario import Scenario
 
-    found = Scenario(Path("s.toml"), "cat", bridges=("udp:host=203.0.113.7",), places={(): 1})
-    check_peers(found, {"bridges"})
+    result = Scenario(Path("s.toml"), "cat", bridges=("udp:host=203.0.113.7",), places={(): 1})
+    check_peers(result, {"bridges"})
     with pytest.raises(ModelError, match="a scenario reaches this machine only"):
-        check_peers(found)
+        check_peers(result)

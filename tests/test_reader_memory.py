@@ -28,16 +28,16 @@ Case = tuple[str, str, str, Callable[[], bytes | str]]
 """Imports, what is called with `path`, name of the file, and what the file has."""
 
 
-def filled(head: str, one: str, tail: str = "") -> str:
-    """`one` again and again, up to the size."""
-    return head + one * ((SIZE - len(head) - len(tail)) // len(one)) + tail
+def filled(head: str, item: str, tail: str = "") -> str:
+    """`item` again and again, up to the size."""
+    return head + item * ((SIZE - len(head) - len(tail)) // len(item)) + tail
 
 
-def numbered(head: str, one: str, tail: str = "") -> str:
-    """The same, each `one` with its number in place of %d."""
+def numbered(head: str, item: str, tail: str = "") -> str:
+    """The same, each `item` with its number in place of %d."""
     parts, size, k = [head], len(head) + len(tail), 0
-    while size < SIZE - len(one) - 8:
-        parts.append(one.replace("%d", str(k)))
+    while size < SIZE - len(item) - 8:
+        parts.append(item.replace("%d", str(k)))
         size += len(parts[-1])
         k += 1
     return "".join((*parts, tail))
@@ -140,7 +140,7 @@ def dae(text: str) -> str:
     return f"{head}{text}</COLLADA>"
 
 
-def triangles(one: str, tail: str = "") -> str:
+def triangles(item: str, tail: str = "") -> str:
     source = (
         '<library_geometries><geometry id="g"><mesh><source id="s"><float_array id="sa" count="9">0 0 0 1 0 0 0 1 0'
         '</float_array><technique_common><accessor source="#sa" count="3" stride="3"><param name="X" type="float"/>'
@@ -149,7 +149,7 @@ def triangles(one: str, tail: str = "") -> str:
         'semantic="VERTEX" source="#v" offset="0"/><p>'
     )
     end = "</p></triangles></mesh></geometry></library_geometries>" + tail
-    return dae(filled(source.replace("COUNT", str(SIZE // 6)), one, end))
+    return dae(filled(source.replace("COUNT", str(SIZE // 6)), item, end))
 
 
 def laughs(root: str) -> str:
@@ -269,8 +269,8 @@ def texts() -> bytes:
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    one = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, dtype=np.int32)), pa.array(["x" * 4_000_000]))
-    pq.write_table(pa.table({"time": one}), out, compression="none", store_schema=False)
+    item = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, dtype=np.int32)), pa.array(["x" * 4_000_000]))
+    pq.write_table(pa.table({"time": item}), out, compression="none", store_schema=False)
     return out.getvalue()
 
 
@@ -310,8 +310,8 @@ CHILD = """
 def test_a_reader_takes_a_bounded_part_of_the_memory(name: str, tmp_path: Path) -> None:
     for package in next((wants for word, wants in NEEDS.items() if name.startswith(word)), ()):
         pytest.importorskip(package)
-    imports, call, file, made = CASES[name]
-    content = made()
+    imports, call, file, built = CASES[name]
+    content = built()
     path = tmp_path / file
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     assert path.stat().st_size <= 1.2 * SIZE

@@ -61,10 +61,10 @@ COMPOSITIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def values_of(plant: Any) -> dict[str, Any]:
-    found = plant.parameters
-    if not dataclasses.is_dataclass(found):
-        return dict(found)
-    return {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
+    result = plant.parameters
+    if not dataclasses.is_dataclass(result):
+        return dict(result)
+    return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
 
 
 def another(name: str, value: Any) -> Any:
@@ -76,16 +76,16 @@ def another(name: str, value: Any) -> Any:
         return value + 1
     if isinstance(value, float):
         return 1.2 * value if value else 0.05
-    return tuple(1.2 * one + 0.01 for one in value)
+    return tuple(1.2 * item + 0.01 for item in value)
 
 
 def command_of(plant: Any) -> np.ndarray:
     """Something that moves it in each direction: no two actuators cancel."""
-    found = []
+    result = []
     for k, channel in enumerate(plant.actuators):
         span = min(abs(channel.upper or 0.0), abs(channel.lower or 0.0)) or 0.1
-        found.append(channel.neutral + (0.2 + 0.1 * k / len(plant.actuators)) * span * (-1) ** k)
-    return np.array(found)
+        result.append(channel.neutral + (0.2 + 0.1 * k / len(plant.actuators)) * span * (-1) ** k)
+    return np.array(result)
 
 
 def went(plant: Any, name: str, value: Any, prefix: str = "") -> np.ndarray:
@@ -96,9 +96,9 @@ def went(plant: Any, name: str, value: Any, prefix: str = "") -> np.ndarray:
         if k == 10 and name:
             plant.set(**{name: value})
         plant.step(command)
-    seen = plant.observe()
-    names = [one for one in ("position", "quaternion", "velocity", "joint_position") if prefix + one in seen]
-    return np.concatenate([np.ravel(seen[prefix + one]) for one in names])
+    outputs = plant.observe()
+    names = [item for item in ("position", "quaternion", "velocity", "joint_position") if prefix + item in outputs]
+    return np.concatenate([np.ravel(outputs[prefix + name]) for name in names])
 
 
 @pytest.mark.parametrize("robot", CASES)
@@ -136,8 +136,8 @@ def test_a_setting_acts_in_each_composition_as_on_the_plant_alone(robot: str) ->
                     with pytest.raises(ModelError, match=re.escape(refused[name])):
                         whole.set(**{key: another(name, before[name])})
                     continue
-                found = went(whole, key, another(name, before[name]), prefix)
-                assert found.tobytes() == alone[name].tobytes(), f"{kind}: {key}"
+                result = went(whole, key, another(name, before[name]), prefix)
+                assert result.tobytes() == alone[name].tobytes(), f"{kind}: {key}"
                 expected = whole.parameters["one"] if world else whole.parameters
                 assert (getattr(expected, name) if dataclasses.is_dataclass(expected) else expected[name]) == another(
                     name, before[name]
@@ -192,18 +192,20 @@ def test_an_event_of_a_scenario_names_that_robot_before_the_run() -> None:
         check_setting("curent_m_s", [0.1, 0.0, 0.0], world, "scenario:3")
 
 
-@pytest.mark.parametrize("kind", [one for one in COMPOSITIONS if one != "levels"])
+@pytest.mark.parametrize("kind", [composition for composition in COMPOSITIONS if composition != "levels"])
 def test_a_plant_that_was_placed_stays_there_in_each_composition(kind: str) -> None:
     plant = rtmms.load("torpedo")
     plant.place(position=(3.0, -2.0, -1.0), velocity=(0.5, 0.0, 0.0))  # type: ignore[attr-defined]
     whole = COMPOSITIONS[kind](plant)
-    seen = whole.observe()
-    name = next(one for one in seen if one.endswith("position") and "joint" not in one and "estimate" not in one)
-    np.testing.assert_array_equal(seen[name], [3.0, -2.0, -1.0])
-    estimates = [one for one in seen if one.endswith("estimate.position")]
+    outputs = whole.observe()
+    name = next(
+        item for item in outputs if item.endswith("position") and "joint" not in item and "estimate" not in item
+    )
+    np.testing.assert_array_equal(outputs[name], [3.0, -2.0, -1.0])
+    estimates = [item for item in outputs if item.endswith("estimate.position")]
     assert bool(estimates) == (kind == "estimate")
-    for one in estimates:
-        np.testing.assert_allclose(seen[one], [3.0, -2.0, -1.0], atol=1e-12)
+    for estimate in estimates:
+        np.testing.assert_allclose(outputs[estimate], [3.0, -2.0, -1.0], atol=1e-12)
     whole.reset(0)
     assert np.linalg.norm(whole.observe()[name]) < 3.0, "a reset puts it to where it begins by itself"
 
@@ -224,8 +226,8 @@ def test_gravity_that_is_set_in_flight_reaches_the_estimate_sample_by_sample(rob
             if k == 700 and gravity is not None:
                 plant.set(gravity_m_s2=gravity)
             plant.step(neutral)
-        seen = plant.observe()
-        errors.append(float(np.linalg.norm(seen["estimate.position"] - seen["truth.position"])))
+        outputs = plant.observe()
+        errors.append(float(np.linalg.norm(outputs["estimate.position"] - outputs["truth.position"])))
         assert not plant.estimator.estimate().lost
     assert errors[1] < errors[0] + 0.02
 
@@ -239,8 +241,8 @@ def test_sensors_begin_anew_where_a_plant_is_placed() -> None:
     for _ in range(20):
         plant.step(neutral)
         assert np.linalg.norm(plant.observe()["imu.accel"]) < 20.0, "the jump is no acceleration"
-    seen = plant.observe()
-    np.testing.assert_allclose(seen["estimate.position"], seen["truth.position"], atol=0.02)
+    outputs = plant.observe()
+    np.testing.assert_allclose(outputs["estimate.position"], outputs["truth.position"], atol=0.02)
     blob = plant.snapshot()
     plant.step(neutral)
     plant.restore(blob)

@@ -33,26 +33,26 @@ def needs(text: str) -> set[str]:
 def parts_of(text: str) -> tuple[str, dict[str, str]]:
     """The text of a module without its functions, and the text of each function, its decorators with it."""
     lines = text.splitlines(keepends=True)
-    functions, rest = {}, lines.copy()
+    functions, remaining = {}, lines.copy()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
+            first = min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1
             functions[node.name] = "".join(lines[first : node.end_lineno])
-            rest[first : node.end_lineno] = [""] * (node.end_lineno - first)
-    return "".join(rest), functions
+            remaining[first : node.end_lineno] = [""] * (node.end_lineno - first)
+    return "".join(remaining), functions
 
 
 def test_what_needs_another_package_belongs_to_the_full_suite() -> None:
     """Otherwise the default suite skips it for want of the package, and the full suite leaves it out."""
     astray = []
     for path in FILES:
-        rest, functions = parts_of(path.read_text(encoding="utf-8"))
-        if FULL.search(rest):
+        remaining, functions = parts_of(path.read_text(encoding="utf-8"))
+        if FULL.search(remaining):
             continue
-        astray += [f"{path.name}: {needs(rest)}"] if needs(rest) else []
+        astray += [f"{path.name}: {needs(remaining)}"] if needs(remaining) else []
         others = {name: needs(text) for name, text in functions.items() if not name.startswith("test_")}  # fixtures too
         for name, text in functions.items():
-            wanted = needs(text).union(*(others[one] for one in set(re.findall(r"\w+", text)) & set(others)))
+            wanted = needs(text).union(*(others[match] for match in set(re.findall(r"\w+", text)) & set(others)))
             if name.startswith("test_") and wanted and "pytest.mark.full" not in text.partition("\ndef ")[0]:
                 astray.append(f"{path.name}::{name}: {wanted}")
     assert astray == []
@@ -60,7 +60,7 @@ def test_what_needs_another_package_belongs_to_the_full_suite() -> None:
 
 def test_the_extra_test_is_small() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {re.match(r"[\w-]+(\[\w+\])?", one)[0] for one in extras["test"]} == {  # type: ignore[index]
+    assert {re.match(r"[\w-]+(\[\w+\])?", extra)[0] for extra in extras["test"]} == {  # type: ignore[index]
         "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "rtmms[sensors]",
     }  # fmt: skip
 

@@ -75,7 +75,7 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_text_is_written_as_one_value_whatever_is_in_it(text: str) -> None:
     value = {text: [text, 1, 0.1, True, {text: text}], "x": {}}
-    lines = "".join(f"{toml_key(key)} = {toml_value(one)}  {toml_comment(text)}\n" for key, one in value.items())
+    lines = "".join(f"{toml_key(key)} = {toml_value(item)}  {toml_comment(text)}\n" for key, item in value.items())
     assert tomllib.loads(lines) == value
     assert lines.count("\n") == 2
 

@@ -23,8 +23,8 @@ Count = Annotated[int, Meta(gt=0)]
     ],
 )  # fmt: skip
 def test_words(word: str, hint: Any, value: Any) -> None:
-    found = convert_value("place", word, hint, words=True)
-    assert (found, type(found)) == (value, type(value))
+    result = convert_value("place", word, hint, words=True)
+    assert (result, type(result)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

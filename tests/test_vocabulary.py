@@ -45,7 +45,7 @@ def parts_of(text: str) -> list[str]:
 
 def found_words() -> list[str]:
     """Replaced words in names of files and in their texts, with their places."""
-    replaced, found = replaced_words(), list[str]()
+    replaced, result = replaced_words(), list[str]()
     old = re.compile("|".join(map(re.escape, old_names())))
     for place in PLACES:
         for path in (ROOT / place).rglob("*"):
@@ -54,9 +54,9 @@ def found_words() -> list[str]:
             text = path.name + "\n" + path.read_text(encoding="utf-8", errors="replace")
             for allowed in (_ALIAS, _LIBRARIES, old):
                 text = allowed.sub("", text)
-            words = sorted({part for part in parts_of(text) if part in replaced})
-            found += [f"{path.relative_to(ROOT)}: {', '.join(words)}"] if words else []
-    return found
+            arguments = sorted({part for part in parts_of(text) if part in replaced})
+            result += [f"{path.relative_to(ROOT)}: {', '.join(arguments)}"] if arguments else []
+    return result
 
 
 def test_the_glossary_lists_them() -> None:

@@ -32,8 +32,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     arguments = ["wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(ROOT)]
     subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, timeout=120)
-    (found,) = folder.glob("*.whl")
-    return found
+    (result,) = folder.glob("*.whl")
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,9 @@ def trapped(tmp_path: Path) -> Path:
 
 
 def run(program: Path, *text: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    found = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    found |= {"XDG_RUNTIME_DIR": str(cwd)}
-    return subprocess.run([str(program), *text], cwd=cwd, env=found, capture_output=True, text=True, timeout=240)
+    result = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result |= {"XDG_RUNTIME_DIR": str(cwd)}
+    return subprocess.run([str(program), *text], cwd=cwd, env=result, capture_output=True, text=True, timeout=240)
 
 
 def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> None:
@@ -80,8 +80,8 @@ def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> 
 def test_it_lists_its_plug_ins(programs: Path, trapped: Path, arguments: tuple[str, ...]) -> None:
     result = run(programs / arguments[0], *arguments[1:], "list", "--json", cwd=trapped)
     assert (result.returncode, result.stderr) == (0, "")
-    found = json.loads(result.stdout)
-    listed = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
+    content = json.loads(result.stdout)
+    listed = {kind: {entry["name"] for entry in entries} for kind, entries in content.items()}
     assert {"manta", "eel", "moth"} <= listed["robots"]
     assert "gait" in listed["controllers"]
     assert "udp" in listed["bridges"]

@@ -156,16 +156,16 @@ WRITTEN_ELSEWHERE = {
 
 
 def test_every_module_writes_files_beside_their_place() -> None:
-    found = list(writing_calls())
+    result = list(writing_calls())
     wrong = [
-        f"{one.module}:{one.line}: {one.text:.80}"
-        for one in found
-        if (one.module, one.function) not in WRITTEN_ELSEWHERE
+        f"{item.module}:{item.line}: {item.text:.80}"
+        for item in result
+        if (item.module, item.function) not in WRITTEN_ELSEWHERE
     ]
     assert not wrong, "use rtmms.base.files.new_file_beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(
         wrong
     )
-    there = {(one.module, one.function) for one in found}
+    there = {(item.module, item.function) for item in result}
     assert not set(WRITTEN_ELSEWHERE) - there, "no longer there: take it out of WRITTEN_ELSEWHERE"
 
 

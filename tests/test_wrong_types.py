@@ -26,9 +26,9 @@ def tree(**more: Any) -> TreePlant:
 
 def state(**more: Any) -> State:
     """At rest, but for what is given."""
-    usual = {"position": np.zeros(3), "orientation": np.array([1.0, 0.0, 0.0, 0.0]), "q": np.zeros(1),
+    default = {"position": np.zeros(3), "orientation": np.array([1.0, 0.0, 0.0, 0.0]), "q": np.zeros(1),
              "twist": np.zeros(6), "qd": np.zeros(1)}  # fmt: skip
-    return State(**{**usual, **more})
+    return State(**{**default, **more})
 
 
 CASES: list[tuple[Callable[[], Any], str]] = [

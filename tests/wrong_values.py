@@ -29,7 +29,7 @@ def wrong_values(declared: Parameter) -> Iterator[Any]:
         yield from (3, {"a": 1})
         if declared.kind is float:
             length = 1 if typing.get_args(bare)[-1] is Ellipsis else len(typing.get_args(bare))
-            yield from ([one] * length for one in ("x", math.nan, *_beyond(declared)))
+            yield from ([item] * length for item in ("x", math.nan, *_beyond(declared)))
             if typing.get_args(bare)[-1] is not Ellipsis:
                 yield [1.0] * (length + 1)
     elif typing.get_origin(bare) is dict:

@@ -27,8 +27,8 @@ UNEVEN = np.array([0.50, 0.42, 0.45, 0.38])
 
 def on_its_way(plant: Any, seconds: float = 0.4) -> Any:
     """The plant after a while under commands that differ from actuator to actuator, and the next one of them."""
-    low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
-    high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
+    low = np.array([-0.3 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    high = np.array([0.3 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
     middle = 0.5 * (low + high)
     span = 0.2 * np.minimum(high - middle, middle - low)
 
@@ -41,10 +41,10 @@ def on_its_way(plant: Any, seconds: float = 0.4) -> Any:
     return at(steps)
 
 
-def off(found: Linear, other: Linear, plant: Any) -> float:
+def off(linear: Linear, other: Linear, plant: Any) -> float:
     """The largest difference of an entry of A or B, in the chart's sizes."""
     size, reach = plant.chart().size, reach_of(plant.actuators)
-    a, b = (found.a - other.a) * size / size[:, None], (found.b - other.b) * reach / size[:, None]
+    a, b = (linear.a - other.a) * size / size[:, None], (linear.b - other.b) * reach / size[:, None]
     return float(max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
 
 
@@ -68,19 +68,23 @@ def test_of_the_manta():
         plant.step(UNEVEN * np.sin(3.8 * plant.dt * k + np.arange(4) / 3.0))
     u = UNEVEN * np.sin(1.5 + np.arange(4) / 3.0)
     blob = plant.snapshot()
-    found, other = rtmms.linearise(plant, u, threads=1), rtmms.linearise(plant, u, threads=2)
+    result, other = rtmms.linearise(plant, u, threads=1), rtmms.linearise(plant, u, threads=2)
     assert plant.snapshot() == blob
-    np.testing.assert_array_equal(found.a, other.a)
-    np.testing.assert_array_equal(found.b, other.b)
-    assert found.a.shape == (390, 390)
-    assert found.b.shape == (390, 4)
-    assert (len(found.units), found.dt, found.inputs) == (390, 1e-3, tuple(one.name for one in plant.actuators))
-    units = dict(zip(found.states, found.units, strict=True))
-    some = [units[name] for name in ("x_error", "wz", "last_ax", "left.front.rate", "right[2,29]")]
-    assert some == ["m", "rad/s", "m/s2", "rad/s", "rad"]
+    np.testing.assert_array_equal(result.a, other.a)
+    np.testing.assert_array_equal(result.b, other.b)
+    assert result.a.shape == (390, 390)
+    assert result.b.shape == (390, 4)
+    assert (len(result.units), result.dt, result.inputs) == (
+        390,
+        1e-3,
+        tuple(actuator.name for actuator in plant.actuators),
+    )
+    units = dict(zip(result.states, result.units, strict=True))
+    subset = [units[name] for name in ("x_error", "wz", "last_ax", "left.front.rate", "right[2,29]")]
+    assert subset == ["m", "rad/s", "m/s2", "rad/s", "rad"]
     reference = linearise_step(plant, u)
-    assert off(found, reference, plant) < 2e-9  # the reference's own roundings are about half of it
-    assert off(found, reference, plant) < 3.0 * found.error < 1e-8
+    assert off(result, reference, plant) < 2e-9  # the reference's own roundings are about half of it
+    assert off(result, reference, plant) < 3.0 * result.error < 1e-8
 
 
 @pytest.mark.full
@@ -97,9 +101,9 @@ def test_of_the_manta():
 def test_of_other_mantas(given: dict[str, Any]):
     plant = rtmms.load("manta", links=2, **given)
     u = on_its_way(plant)
-    found, reference = rtmms.linearise(plant, u), linearise_step(plant, u)
-    assert found.states == reference.states
-    assert off(found, reference, plant) < 1e-8 + 3.0 * (found.error + reference.error)
+    result, reference = rtmms.linearise(plant, u), linearise_step(plant, u)
+    assert result.states == reference.states
+    assert off(result, reference, plant) < 1e-8 + 3.0 * (result.error + reference.error)
 
 
 def test_long_chains_of_the_manta_go_by_differences():
@@ -121,14 +125,14 @@ def test_of_the_manta_by_structure(coupling: str):
         chart.write(0.1 * size * random.normal(size=k))
         u = 0.2 * random.normal(size=4)
         plant.step(u)
-        found = rtmms.linearise(plant, u)
+        result = rtmms.linearise(plant, u)
         other = rtmms.linearise(plant, u, method="differences")
-        assert (found.method, other.method) == ("structure", "differences")
-        assert found.states == other.states
-        assert off(found, other, plant) < 1e-7
+        assert (result.method, other.method) == ("structure", "differences")
+        assert result.states == other.states
+        assert off(result, other, plant) < 1e-7
         x = random.normal(size=(k, 3))
-        np.testing.assert_allclose(found.packed.times(x), found.a @ x, atol=1e-12 * np.abs(found.a).max())
-    assert (found.packed.spread is None) == (coupling == "sequential")
+        np.testing.assert_allclose(result.packed.times(x), result.a @ x, atol=1e-12 * np.abs(result.a).max())
+    assert (result.packed.spread is None) == (coupling == "sequential")
 
 
 @pytest.mark.full
@@ -145,13 +149,13 @@ def test_of_trees(robot: str, given: dict[str, Any]):
     plant: Any = rtmms.load(robot, **given)
     u = on_its_way(plant)
     blob = plant.snapshot()
-    found = rtmms.linearise(plant, u)
+    result = rtmms.linearise(plant, u)
     assert plant.snapshot() == blob
     reference = linearise_step(plant, u)
     assert plant.snapshot() == blob
-    assert found.states == reference.states
-    assert set(found.states) >= set(linearise_motion(plant).states) - {"x_error"}
-    assert off(found, reference, plant) < 1e-9 + 3.0 * (found.error + reference.error)
+    assert result.states == reference.states
+    assert set(result.states) >= set(linearise_motion(plant).states) - {"x_error"}
+    assert off(result, reference, plant) < 1e-9 + 3.0 * (result.error + reference.error)
 
 
 @pytest.mark.full  # another tree's kernels
@@ -160,13 +164,13 @@ def test_of_a_tree_in_coordinates_of_another_hand():
     plant: Any = eel.load(joints=3, dt=2e-3, drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0)
     plant.place(joint_position=0.1 * np.sin(np.arange(9.0)))
     plant.place(velocity=(-0.3, 0.05, 0.02), angular_velocity=(0.1, 0.2, 0.3))
-    found = rtmms.linearise(plant)
+    result = rtmms.linearise(plant)
     reference = linearise_step(plant, chart=TreeChart(plant))
-    np.testing.assert_allclose(found.a, reference.a, atol=3e-9 * np.abs(reference.a).max())
-    np.testing.assert_allclose(found.b, reference.b, atol=3e-9 * np.abs(reference.b).max())
+    np.testing.assert_allclose(result.a, reference.a, atol=3e-9 * np.abs(reference.a).max())
+    np.testing.assert_allclose(result.b, reference.b, atol=3e-9 * np.abs(reference.b).max())
     exact = linearise_motion(plant).held(plant.dt)
-    assert exact.states == found.states
-    np.testing.assert_allclose(found.a, exact.a, atol=2e-3 * np.abs(exact.a).max())
+    assert exact.states == result.states
+    np.testing.assert_allclose(result.a, exact.a, atol=2e-3 * np.abs(exact.a).max())
 
 
 def test_a_multistep_method_starts_anew():
@@ -180,30 +184,30 @@ def test_a_multistep_method_starts_anew():
         plants[1].step(plants[1].neutral)
     plants[0].put(plants[1].present()[0], plants[1].present()[1])
     blob = plants[1].snapshot()
-    one, other = (rtmms.linearise(plant, plant.neutral, method="differences") for plant in plants)
+    item, other = (rtmms.linearise(plant, plant.neutral, method="differences") for plant in plants)
     assert rtmms.linearise(plants[1]).method == "differences"
     assert plants[1].snapshot() == blob
-    np.testing.assert_array_equal(one.a, other.a)
+    np.testing.assert_array_equal(item.a, other.a)
 
 
 def test_what_the_motion_gives(copter: Any):
     """A small error of everything becomes what A and B predict; `deviation` is that error."""
     copter.reset()
     u = on_its_way(copter)
-    found, chart, blob = rtmms.linearise(copter, u), copter.chart(), copter.snapshot()
+    result, chart, blob = rtmms.linearise(copter, u), copter.chart(), copter.snapshot()
     random = np.random.default_rng(3)
     x, du = 1e-5 * chart.size * random.normal(size=16), 1e-3 * random.normal(size=4)
     copter.step(u)
-    plain = found.deviation(copter)
+    plain = result.deviation(copter)
     copter.restore(blob)
-    np.testing.assert_array_equal(found.deviation(copter), 0.0)
+    np.testing.assert_array_equal(result.deviation(copter), 0.0)
     chart.write(x)
-    np.testing.assert_allclose(found.deviation(copter), x, atol=1e-14)
+    np.testing.assert_allclose(result.deviation(copter), x, atol=1e-14)
     other = rtmms.load("quadrotor")
     other.restore(copter.snapshot())
-    np.testing.assert_allclose(found.deviation(other), x, atol=1e-14)
+    np.testing.assert_allclose(result.deviation(other), x, atol=1e-14)
     copter.step(u + du)
-    np.testing.assert_allclose(found.deviation(copter) - plain, found.a @ x + found.b @ du, atol=3e-7)
+    np.testing.assert_allclose(result.deviation(copter) - plain, result.a @ x + result.b @ du, atol=3e-7)
     copter.restore(blob)
 
 
@@ -227,16 +231,16 @@ def test_outputs(copter: Any):
     copter.reset()
     copter.place(quaternion=(0.9, 0.1, -0.3, 0.2), velocity=(1.0, 2.0, 3.0))
     blob = copter.snapshot()
-    found = rtmms.linearise(copter, outputs=("position", "velocity", "energy"))
+    result = rtmms.linearise(copter, outputs=("position", "velocity", "energy"))
     assert copter.snapshot() == blob
-    assert found.outputs == (*(f"position[{k}]" for k in range(3)), *(f"velocity[{k}]" for k in range(3)), "energy")
-    assert found.output_units == ("m",) * 3 + ("m/s",) * 3 + ("J",)
+    assert result.outputs == (*(f"position[{k}]" for k in range(3)), *(f"velocity[{k}]" for k in range(3)), "energy")
+    assert result.output_units == ("m",) * 3 + ("m/s",) * 3 + ("J",)
     want = np.zeros((6, 16))
     want[:3, :3], want[3:, 6:9] = copter.state.rotation, np.eye(3)
-    np.testing.assert_allclose(found.c[:6], want, atol=1e-8)
+    np.testing.assert_allclose(result.c[:6], want, atol=1e-8)
     mass, g = copter.parameters.mass_kg, copter.parameters.gravity_m_s2
-    np.testing.assert_allclose(found.c[6, 6:9], mass * np.array([1.0, 2.0, 3.0]), rtol=1e-6)
-    np.testing.assert_allclose(found.c[6, :3], mass * g * copter.state.rotation[2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result.c[6, 6:9], mass * np.array([1.0, 2.0, 3.0]), rtol=1e-6)
+    np.testing.assert_allclose(result.c[6, :3], mass * g * copter.state.rotation[2], rtol=1e-5, atol=1e-6)
     assert rtmms.linearise(copter).c is None
 
 
@@ -244,35 +248,35 @@ def test_parameters(small: Any):
     """P: by hand, of numbers and vectors, and to one side where there is no other."""
     small.reset()
     u = on_its_way(small)
-    chart, blob, usual = small.chart(), small.present(), small.parameters
-    found = rtmms.linearise(small, u, with_respect_to=("drag_coefficient", "current_m_s"))
-    assert found.parameters == ("drag_coefficient", "current_m_s[0]", "current_m_s[1]", "current_m_s[2]")
-    assert small.parameters == usual
+    chart, blob, default = small.chart(), small.present(), small.parameters
+    result = rtmms.linearise(small, u, with_respect_to=("drag_coefficient", "current_m_s"))
+    assert result.parameters == ("drag_coefficient", "current_m_s[0]", "current_m_s[1]", "current_m_s[2]")
+    assert small.parameters == default
     np.testing.assert_array_equal(small.present()[0], blob[0])
     ends = []
-    for drag in (usual.drag_coefficient + 1e-3, usual.drag_coefficient - 1e-3):
+    for drag in (default.drag_coefficient + 1e-3, default.drag_coefficient - 1e-3):
         small.set(drag_coefficient=drag)
         small.step(u)
         ends.append(chart.read())
         small.put(*blob)
-    small.set(drag_coefficient=usual.drag_coefficient)
+    small.set(drag_coefficient=default.drag_coefficient)
     want = (ends[0] - ends[1]) / 2e-3
-    np.testing.assert_allclose(found.p[:, 0], want, atol=1e-6 * np.abs(want).max())
+    np.testing.assert_allclose(result.p[:, 0], want, atol=1e-6 * np.abs(want).max())
     assert np.abs(want).max() > 1e-3
     small.set(drag_coefficient=0.0)
     edge = rtmms.linearise(small, u, with_respect_to=("drag_coefficient",)).p
-    small.set(drag_coefficient=usual.drag_coefficient)
+    small.set(drag_coefficient=default.drag_coefficient)
     assert np.abs(edge[:, 0]).max() > 1e-3
     small.put(*blob)
 
 
 def test_forks_are_kept_and_follow_parameters(small: Any):
     small.reset()
-    u, usual = on_its_way(small), small.parameters.drag_coefficient
+    u, default = on_its_way(small), small.parameters.drag_coefficient
     before = rtmms.linearise(small, u)
-    small.set(drag_coefficient=2.0 * usual)
+    small.set(drag_coefficient=2.0 * default)
     after = rtmms.linearise(small, u)
-    small.set(drag_coefficient=usual)
+    small.set(drag_coefficient=default)
     assert np.abs(after.a - before.a).max() > 1e-4
     np.testing.assert_array_equal(rtmms.linearise(small, u).a, before.a)
 
@@ -286,11 +290,11 @@ def test_a_period(small: Any):
         for command in commands:
             small.step(command)
     blob, chart = small.snapshot(), small.chart()
-    found = rtmms.linearise(small, period=True)
+    result = rtmms.linearise(small, period=True)
     assert small.snapshot() == blob
-    assert found.dt == pytest.approx(1.67)
-    given = rtmms.linearise(small, commands, period=True, threads=1)
-    np.testing.assert_array_equal(given.a, found.a)
+    assert result.dt == pytest.approx(1.67)
+    values = rtmms.linearise(small, commands, period=True, threads=1)
+    np.testing.assert_array_equal(values.a, result.a)
     for command in commands:
         small.step(command)
     end = small.chart()
@@ -305,7 +309,7 @@ def test_a_period(small: Any):
         ends.append(end.read())
     small.restore(blob)
     moved = (ends[0] - ends[1]) / 2.0
-    want = found.a @ x + found.b @ du
+    want = result.a @ x + result.b @ du
     np.testing.assert_allclose(moved / end.size, want / end.size, atol=1e-3 * np.abs(want / end.size).max())
 
 
@@ -317,9 +321,9 @@ def test_long_work_shows_how_far_it_is(small: Any, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         monkeypatch.delenv("RTMMS_QUIET", raising=False)
         rtmms.linearise(small, commands, period=True)
-        seen = capsys.readouterr()
-        assert ("linearise" in seen.err) == message
-        assert not seen.out
+        observed = capsys.readouterr()
+        assert ("linearise" in observed.err) == message
+        assert not observed.out
 
 
 @pytest.mark.full
@@ -329,14 +333,14 @@ def test_ctrl_c_ends_it(copter: Any, threads: int):
     copter.reset()
     before, commands = copter.snapshot(), np.full((50_000, 4), 468.0)
     rtmms.linearise(copter, commands[:1], period=True, threads=threads)  # compiled
-    seen: list[int] = []
+    observed: list[int] = []
     done = PackedFork.advance
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PackedFork, "advance", lambda *given: seen.append(1) or done(*given))
+        patch.setattr(PackedFork, "advance", lambda *values: observed.append(1) or done(*values))
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             rtmms.linearise(copter, commands, period=True, threads=threads)
-    assert len(seen) < 40  # of 40 runs
+    assert len(observed) < 40  # of 40 runs
     assert copter.snapshot() == before
     assert np.isfinite(rtmms.linearise(copter, threads=threads).a).all()
 
@@ -344,18 +348,18 @@ def test_ctrl_c_ends_it(copter: Any, threads: int):
 def test_a_period_of_a_gait_of_its_own():
     """One that its law has: joints come back, and the head's error in heading stays what it was."""
     plant: Any = eel.load(joints=3, dt=2e-3, drive="torque")
-    found = rtmms.linearise(plant, period=True)
-    assert found.dt == pytest.approx(2.0 * np.pi / plant.law.omega)
-    yaw = found.states.index("yaw_error")
-    assert found.a[yaw, yaw] == pytest.approx(1.0, abs=1e-6)
+    result = rtmms.linearise(plant, period=True)
+    assert result.dt == pytest.approx(2.0 * np.pi / plant.law.omega)
+    yaw = result.states.index("yaw_error")
+    assert result.a[yaw, yaw] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_of_a_plant_in_plain_python():
     plant = ChartedPendulum(dt=1e-2)
     plant.state[:2] = 0.9, 1.7
-    found = rtmms.linearise(plant, (0.3, 0.5), outputs=("angle",))
-    np.testing.assert_array_equal(found.a, linearise_step(plant, np.array([0.3, 0.5])).a)
-    np.testing.assert_allclose(found.c, [[1.0, 0.0]], atol=1e-9)
+    result = rtmms.linearise(plant, (0.3, 0.5), outputs=("angle",))
+    np.testing.assert_array_equal(result.a, linearise_step(plant, np.array([0.3, 0.5])).a)
+    np.testing.assert_allclose(result.c, [[1.0, 0.0]], atol=1e-9)
 
 
 def test_a_step_that_fails(copter: Any):
@@ -421,7 +425,7 @@ def test_placed(small: Any, copter: Any):
     lanes = small.system.joints[:, 16:]
     np.testing.assert_array_equal(lanes[:, 5:], np.repeat(lanes[:, 4:5], 11, axis=1))
     blob = small.snapshot()
-    for given, output in (
+    for values, output in (
         ({"depth": 1.0}, "unknown part of a state 'depth'"),
         ({"position": 1.0}, r"place: position: expected finite numbers of shape \(3,\), got shape \(\)"),
         ({"rod_angle": (1.3, 0.0, 0.0, 0.0)}, "expected angles within 1.2 rad"),
@@ -429,7 +433,7 @@ def test_placed(small: Any, copter: Any):
         ({"quaternion": (0.0,) * 4}, "quaternion: expected .* other than 0"),
     ):
         with pytest.raises(rtmms.RtmmsError, match=output):
-            small.place(**given)
+            small.place(**values)
         assert small.snapshot() == blob
     copter.reset()
     with pytest.raises(rtmms.UnknownNameError, match="unknown part of a state 'rod_angle'"):

@@ -15,8 +15,8 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.robots import eel, moth
 
 
-def swimming(**given):
-    plant = eel.load(joints=3, dt=2e-3, **given)
+def swimming(**values):
+    plant = eel.load(joints=3, dt=2e-3, **values)
     for _ in range(600):
         plant.step(plant.neutral)
     return plant
@@ -127,9 +127,9 @@ def test_mean_over_a_period_and_the_state_stays():
 def test_trim_of_the_eel_is_its_final_speed():
     """The paper's gait settles to 0.537 m/s, 15 % above its speed after 30 s."""
     plant = eel.load(preset="paper", dt=4e-3)
-    found = trim(plant, ["vx", "vy", "wz"], settle=3)
-    assert found.travel[0] / 2.0 == pytest.approx(0.537, abs=2e-3)
-    assert abs(found.multipliers[3]) <= 1.0 + 1e-6
+    result = trim(plant, ["vx", "vy", "wz"], settle=3)
+    assert result.travel[0] / 2.0 == pytest.approx(0.537, abs=2e-3)
+    assert abs(result.multipliers[3]) <= 1.0 + 1e-6
 
 
 def test_each_robot_knows_what_to_close():
@@ -161,29 +161,29 @@ def test_actuators_on_bodies_and_their_lags() -> None:
     command = np.full(4, p.hover_rad_s)
     for _ in range(400):
         plant.step(command)
-    found = linearise(plant)
-    assert found.states[-4:] == tuple(f"{name}.lag" for name in names)
+    result = linearise(plant)
+    assert result.states[-4:] == tuple(f"{name}.lag" for name in names)
     slope = 2.0 * p.thrust_n_s2 * p.hover_rad_s
-    vz, wy, wz = (found.states.index(name) for name in ("vz", "wy", "wz"))
-    np.testing.assert_allclose(found.a[vz, -4:], slope / p.mass_kg, rtol=1e-6)
-    np.testing.assert_allclose(found.a[wy, -4:], np.array([-1, 0, 1, 0]) * p.arm_m * slope / p.iyy_kg_m2, rtol=1e-6)
+    vz, wy, wz = (result.states.index(name) for name in ("vz", "wy", "wz"))
+    np.testing.assert_allclose(result.a[vz, -4:], slope / p.mass_kg, rtol=1e-6)
+    np.testing.assert_allclose(result.a[wy, -4:], np.array([-1, 0, 1, 0]) * p.arm_m * slope / p.iyy_kg_m2, rtol=1e-6)
     turn = 2.0 * p.drag_n_m_s2 * p.hover_rad_s / p.izz_kg_m2
-    np.testing.assert_allclose(found.a[wz, -4:], np.array([1, -1, 1, -1]) * turn, rtol=1e-6)
-    np.testing.assert_allclose(found.a[-4:, -4:], -np.eye(4) / p.motor_s)
-    np.testing.assert_allclose(found.b[-4:], np.eye(4) / p.motor_s)
+    np.testing.assert_allclose(result.a[wz, -4:], np.array([1, -1, 1, -1]) * turn, rtol=1e-6)
+    np.testing.assert_allclose(result.a[-4:, -4:], -np.eye(4) / p.motor_s)
+    np.testing.assert_allclose(result.b[-4:], np.eye(4) / p.motor_s)
     ball = m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 1000.0)])
     jet = rtmms.model.Thruster("ball", curve=[(0.0, 0.0), (1.0, 2.0), (2.0, 7.0)])
     quick = rtmms.TreePlant(rtmms.Mechanism("ball", [ball], gravity=(0, 0, 0)), actuators=[jet])
     quick.step(np.array([1.5]))
-    found = linearise(quick)
-    assert found.b[found.states.index("vx"), 0] == pytest.approx(5.0 / quick.model.mass)
+    result = linearise(quick)
+    assert result.b[result.states.index("vx"), 0] == pytest.approx(5.0 / quick.model.mass)
 
 
 @pytest.mark.parametrize("robot", ["eel", "quadrotor"])
 def test_b_of_a_multistep_method_is_that_of_a_command_that_lasts(robot):
     """A pulse of one step: at first up to 251 + 646 of 720 parts of B, and after the method's history A^6 B."""
-    given = {"drive": "torque", "joints": 2} if robot == "eel" else {}
-    plant = rtmms.load(robot, integrator="abam", **given)
+    values = {"drive": "torque", "joints": 2} if robot == "eel" else {}
+    plant = rtmms.load(robot, integrator="abam", **values)
     neutral = plant.neutral if robot == "eel" else np.full(4, 476.0)
     for _ in range(60):
         plant.step(neutral)
@@ -199,11 +199,11 @@ def test_b_of_a_multistep_method_is_that_of_a_command_that_lasts(robot):
             plant.step(neutral if k else pulse)
             twists.append(plant.vector[7 + n : 13 + n].copy())
         ends.append(np.array(twists))
-    found = (ends[0] - ends[1]) / (2.0 * by)
+    result = (ends[0] - ends[1]) / (2.0 * by)
     first, last = linear.b[rows, 0], (np.linalg.matrix_power(linear.a, 6) @ linear.b[:, 0])[rows]
-    most = np.argmax(np.abs(last))
-    assert 0.6 < found[0, most] / first[most] < 897.0 / 720.0
-    np.testing.assert_allclose(found[6], last, atol=0.02 * np.abs(last).max())
+    maximum = np.argmax(np.abs(last))
+    assert 0.6 < result[0, maximum] / first[maximum] < 897.0 / 720.0
+    np.testing.assert_allclose(result[6], last, atol=0.02 * np.abs(last).max())
 
 
 def test_commands_that_a_run_would_clamp_are_reported():

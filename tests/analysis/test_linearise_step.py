@@ -57,15 +57,15 @@ def test_a_known_step():
     plant = ChartedPendulum(dt=1e-2, damping=0.1)
     plant.state[:2] = 0.9, 1.7
     blob = plant.snapshot()
-    found = linearise(plant, commands=np.array([[0.3, 0.5]]))
+    result = linearise(plant, commands=np.array([[0.3, 0.5]]))
     assert plant.snapshot() == blob
     rate = np.array([-1e-2 * 9.81 * np.cos(0.9), 1.0 - 1e-2 * 0.1])
     want = np.array([np.array([1.0, 0.0]) + 1e-2 * rate, rate])
-    np.testing.assert_allclose(found.a, want, atol=1e-9)
-    np.testing.assert_allclose(found.b, [[1e-4, 1e-4], [1e-2, 1e-2]], atol=1e-10)
-    assert found.dt == 1e-2
-    assert 0.0 < found.error < 1e-8
-    assert (found.states, found.inputs) == (("angle", "rate"), ("torque", "offset"))
+    np.testing.assert_allclose(result.a, want, atol=1e-9)
+    np.testing.assert_allclose(result.b, [[1e-4, 1e-4], [1e-2, 1e-2]], atol=1e-10)
+    assert result.dt == 1e-2
+    assert 0.0 < result.error < 1e-8
+    assert (result.states, result.inputs) == (("angle", "rate"), ("torque", "offset"))
 
 
 def test_mean_along_commands():
@@ -110,9 +110,9 @@ def test_manta(given):
     for k in range(700):
         plant.step(command(k * plant.dt))
     blob, u = plant.snapshot(), command(0.7)
-    found = linearise(plant, commands=u)
+    result = linearise(plant, commands=u)
     assert plant.snapshot() == blob
-    assert found.error < 1e-3  # of ideal motors; 1e-6 of the others
+    assert result.error < 1e-3  # of ideal motors; 1e-6 of the others
     chart = plant.chart()
     rng = np.random.default_rng(1)
     x, du = 1e-7 * chart.size * rng.normal(size=len(chart.size)), 1e-7 * rng.normal(size=4)
@@ -124,7 +124,7 @@ def test_manta(given):
         plant.step(u + sign * du)
         ends.append(chart.read())
     moved = (ends[0] - ends[1]) / 2.0 / chart.size
-    want = (found.a @ x + found.b @ du) / chart.size
+    want = (result.a @ x + result.b @ du) / chart.size
     np.testing.assert_allclose(moved, want, atol=2e-5 * np.max(np.abs(want)))  # kinks of the drag
 
 

@@ -34,21 +34,21 @@ def manta() -> Any:
 
 
 def commands_of(plant: Any, runs: int = RUNS, steps: int = STEPS) -> np.ndarray:
-    low, high = (np.array([getattr(one, end) for one in plant.actuators]) for end in ("lower", "upper"))
+    low, high = (np.array([getattr(actuator, end) for actuator in plant.actuators]) for end in ("lower", "upper"))
     random = np.random.default_rng(5).uniform(0.3, 0.6, (runs, steps, len(low)))
     return low + random * (high - low)
 
 
 def by_hand(plant: Any, start: bytes, commands: np.ndarray, names: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
     plant.restore(start)
-    seen: dict[str, Any] = {name: [] for name in names}
+    observed: dict[str, Any] = {name: [] for name in names}
     for k, command in enumerate(commands):
         plant.step(command)
         if (k + 1) % EVERY == 0:
-            found = plant.observe()
+            outputs = plant.observe()
             for name in names:
-                seen[name].append(found[name])
-    return seen, plant.snapshot()
+                observed[name].append(outputs[name])
+    return observed, plant.snapshot()
 
 
 @pytest.mark.parametrize("robot", ["quadrotor", "manta"])
@@ -61,17 +61,17 @@ def test_a_rollout_has_the_bits_of_stepping_by_hand(robot: str, request: pytest.
     for command in commands[0]:
         plant.step(command)
     start = plant.snapshot()
-    found = [rtmms.rollout(plant, commands, outputs=names, every=EVERY, threads=k) for k in (1, 2, 4)]
+    result = [rtmms.rollout(plant, commands, outputs=names, every=EVERY, threads=k) for k in (1, 2, 4)]
     assert plant.snapshot() == start
-    for runs in found:
+    for runs in result:
         assert runs.status.tolist() == [0] * RUNS
         assert runs.steps.tolist() == [STEPS] * RUNS
     for run in range(RUNS):
-        seen, final = by_hand(plant, start, commands[run], names)
-        for runs in found:
+        observed, final = by_hand(plant, start, commands[run], names)
+        for runs in result:
             assert runs.final[run] == final
             for name in names:
-                np.testing.assert_array_equal(runs.outputs[name][run], seen[name])
+                np.testing.assert_array_equal(runs.outputs[name][run], observed[name])
     plant.restore(start)
 
 
@@ -116,12 +116,12 @@ def test_an_axis_of_length_1_stands_for_all_and_starts_may_differ(quadrotor: Any
     starts = [quadrotor.snapshot()]
     quadrotor.step(0.9 * hover)
     starts.append(quadrotor.snapshot())
-    one = rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts)
-    assert one.outputs["position"].shape == (2, 1, 3)
+    item = rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts)
+    assert item.outputs["position"].shape == (2, 1, 3)
     same = rtmms.rollout(quadrotor, np.tile(hover, (2, 1, 1)), initial=starts)
-    assert one.final == same.final
-    assert one.final[0] != one.final[1]
-    assert rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts[1]).final == [one.final[1]]
+    assert item.final == same.final
+    assert item.final[0] != item.final[1]
+    assert rtmms.rollout(quadrotor, hover.reshape(1, 1, -1), initial=starts[1]).final == [item.final[1]]
 
 
 def test_arrays_that_would_give_wrong_numbers_without_a_word_are_refused(quadrotor: Any) -> None:
@@ -168,10 +168,10 @@ def test_parameters_differ_between_runs(manta: Any) -> None:
     manta.reset()
     commands, drag = commands_of(manta, 3, 30), np.array([0.5, 1.5, 0.5])
     commands[:] = commands[0]
-    before, usual = manta.snapshot(), manta.parameters.drag_coefficient
+    before, default = manta.snapshot(), manta.parameters.drag_coefficient
     runs = rtmms.rollout(manta, commands, parameters={"drag_coefficient": drag})
     assert manta.snapshot() == before
-    assert manta.parameters.drag_coefficient == usual
+    assert manta.parameters.drag_coefficient == default
     ends = []
     for value in drag:
         manta.reset()
@@ -179,7 +179,7 @@ def test_parameters_differ_between_runs(manta: Any) -> None:
         for command in commands[0]:
             manta.step(command)
         ends.append(manta.snapshot())
-    manta.set(drag_coefficient=usual)
+    manta.set(drag_coefficient=default)
     manta.reset()
     assert runs.final == ends
     assert runs.final[0] == runs.final[2] != runs.final[1]
@@ -189,18 +189,18 @@ def test_parameters_differ_between_runs(manta: Any) -> None:
 def test_a_pool_that_is_kept_goes_by_the_parameters_of_now(robot: str, name: str) -> None:
     """Its forks are kept from call to call: what they have of the model must be the plant's."""
     plant: Any = rtmms.load(robot)
-    usual = getattr(plant.parameters, name)
+    default = getattr(plant.parameters, name)
     commands = commands_of(plant, 2, 20)
     with rtmms.Rollout(plant, threads=1) as pool:
         first = pool(commands)
         fork = pool.pool.forks[0]
         try:
-            plant.set(**{name: 0.5 * usual})
+            plant.set(**{name: 0.5 * default})
             plant.reset()
             other = pool(commands)
             fresh = rtmms.rollout(plant, commands)
         finally:
-            plant.set(**{name: usual})
+            plant.set(**{name: default})
             plant.reset()
         again = pool(commands)
     assert other.final == fresh.final
@@ -223,7 +223,7 @@ def test_a_run_that_diverges_ends_alone(quadrotor: Any) -> None:
     calm = rtmms.rollout(quadrotor, commands, every=EVERY, threads=1)
     wild = rtmms.rollout(quadrotor, commands, [calm_start, wild_start, calm_start], every=EVERY, threads=1)
     assert calm.status.tolist() == [0, 0, 0]
-    assert [int(one) != 0 for one in wild.status] == [False, True, False]
+    assert [int(item) != 0 for item in wild.status] == [False, True, False]
     assert "diverged" in wild.reason(1)
     assert wild.reason(0) == ""
     assert wild.steps[1] < STEPS

@@ -27,20 +27,20 @@ def knots(count: int = 4) -> np.ndarray:
 
 def test_a_motion_goes_as_steps_by_hand_do(manta: Any) -> None:
     """Straight lines between the knots; outputs in the state and beside it; the plant stays where it is."""
-    stages, given = Stages(manta, STEPS, ("position", "rod_power")), knots()
+    stages, values = Stages(manta, STEPS, ("position", "rod_power")), knots()
     before = manta.snapshot()
-    found = stages.roll(given)
+    result = stages.roll(values)
     assert manta.snapshot() == before
     for t in range(3):
         for j in range(STEPS):
             w = (j + 1) / STEPS
-            manta.step(given[t] + w * (given[t + 1] - given[t]) if j < STEPS - 1 else given[t + 1])
-        seen = manta.observe()
-        np.testing.assert_allclose(found.outputs["position"][t], seen["position"], rtol=1e-12, atol=1e-15)
-        assert found.outputs["rod_power"][t] == pytest.approx(float(seen["rod_power"]), rel=1e-12)
-        np.testing.assert_allclose(found.states[t + 1], manta.present()[0], rtol=1e-9, atol=1e-13)
+            manta.step(values[t] + w * (values[t + 1] - values[t]) if j < STEPS - 1 else values[t + 1])
+        outputs = manta.observe()
+        np.testing.assert_allclose(result.outputs["position"][t], outputs["position"], rtol=1e-12, atol=1e-15)
+        assert result.outputs["rod_power"][t] == pytest.approx(float(outputs["rod_power"]), rel=1e-12)
+        np.testing.assert_allclose(result.states[t + 1], manta.present()[0], rtol=1e-9, atol=1e-13)
     manta.restore(before)
-    assert found.whole
+    assert result.whole
 
 
 def slopes(plant: Any, motion: Motion, threads: int, structured: bool = True) -> Slopes:
@@ -49,10 +49,10 @@ def slopes(plant: Any, motion: Motion, threads: int, structured: bool = True) ->
         for i in range(threads):
             stages._pool.fork(i)
         stages.plant = Bare(plant)
-    found = stages.slopes(motion)
+    result = stages.slopes(motion)
     stages.close()
-    assert found is not None
-    return found
+    assert result is not None
+    return result
 
 
 class Bare:
@@ -64,17 +64,17 @@ class Bare:
 
 def test_slopes_by_structure_are_those_by_differences(manta: Any) -> None:
     motion = Stages(manta, STEPS, ("position", "rod_power")).roll(knots())
-    one, other = slopes(manta, motion, 1), slopes(manta, motion, 2, structured=False)
+    item, other = slopes(manta, motion, 1), slopes(manta, motion, 2, structured=False)
     coordinates = manta.coordinates()
     size, reach = coordinates.size, 1.2
     for a, b, by in (
-        (one.a, other.a, size), (one.before, other.before, reach), (one.at_end, other.at_end, reach),
+        (item.a, other.a, size), (item.before, other.before, reach), (item.at_end, other.at_end, reach),
     ):  # fmt: skip
         np.testing.assert_allclose(a * by / size[:, None], b * by / size[:, None], atol=3e-6)
-    assert np.abs(one.before[0]).max() > 1e-3
-    np.testing.assert_allclose(one.outputs["rod_power"], other.outputs["rod_power"], atol=1e-12)
+    assert np.abs(item.before[0]).max() > 1e-3
+    np.testing.assert_allclose(item.outputs["rod_power"], other.outputs["rod_power"], atol=1e-12)
     again = slopes(manta, motion, 2)
-    assert again.a.tobytes() == one.a.tobytes()
+    assert again.a.tobytes() == item.a.tobytes()
 
 
 def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
@@ -82,8 +82,8 @@ def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
     stages = Stages(manta, STEPS, ("position", "rod_power"))
     base = knots()
     motion = stages.roll(base)
-    found = stages.slopes(motion)
-    assert found is not None
+    result = stages.slopes(motion)
+    assert result is not None
     parts, k = manta.coordinates().state_indices, len(manta.coordinates().names)
     by, ends = 1e-5, []
     for sign in (1.0, -1.0):
@@ -91,14 +91,14 @@ def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
         moved[1, 2] += sign * by
         ends.append(stages.roll(moved))
     off = [(ends[0].states[t] - ends[1].states[t])[parts][6:] / (2.0 * by) for t in range(4)]
-    np.testing.assert_allclose(off[1], found.at_end[0][6:, 2], atol=1e-5 * np.abs(off[1]).max())
-    first = found.at_end[0][:, 2]
+    np.testing.assert_allclose(off[1], result.at_end[0][6:, 2], atol=1e-5 * np.abs(off[1]).max())
+    first = result.at_end[0][:, 2]
     np.testing.assert_allclose(
-        off[2], (found.a[1] @ first + found.before[1][:, 2])[6:], atol=1e-5 * np.abs(off[2]).max()
+        off[2], (result.a[1] @ first + result.before[1][:, 2])[6:], atol=1e-5 * np.abs(off[2]).max()
     )
     power = (ends[0].outputs["rod_power"][0] - ends[1].outputs["rod_power"][0]) / (2.0 * by)
-    assert found.outputs["rod_power"].shape == (3, 1, k)
-    assert found.outputs["rod_power"][0, 0] @ first == pytest.approx(float(power), rel=1e-3, abs=1e-3)
+    assert result.outputs["rod_power"].shape == (3, 1, k)
+    assert result.outputs["rod_power"][0, 0] @ first == pytest.approx(float(power), rel=1e-3, abs=1e-3)
 
 
 def test_feedback_leads_back(manta: Any) -> None:
@@ -110,30 +110,30 @@ def test_feedback_leads_back(manta: Any) -> None:
     correction, gain = np.full((count, 4), 0.1), np.zeros((count, 4, k + 4))
     gain[:, 0, k] = -2.0  # of the first rod: by how much the knot before it is off
     limit = np.full((count, 4), 0.45)
-    one, half = stages.guide(motion, correction, gain, (1.0, 0.5), -limit, limit)
+    item, half = stages.guide(motion, correction, gain, (1.0, 0.5), -limit, limit)
     np.testing.assert_allclose(half.knots[1], np.minimum(base[1] + 0.05, 0.45))
     off = half.knots[1, 0] - base[1, 0]
     assert half.knots[2, 0] == pytest.approx(min(base[2, 0] + 0.05 - 2.0 * off, 0.45))
-    assert np.abs(one.knots[1:]).max() <= 0.45
+    assert np.abs(item.knots[1:]).max() <= 0.45
     stages.close()
 
 
 def test_slopes_take_up_parameters_that_change(manta: Any) -> None:
     """What is kept from plan to plan is not kept beyond a change of the plant."""
-    stages, given, before = Stages(manta, STEPS), knots(), manta.parameters.drag_coefficient
+    stages, values, before = Stages(manta, STEPS), knots(), manta.parameters.drag_coefficient
     try:
         stages.follow()
-        first = stages.slopes(stages.roll(given))
+        first = stages.slopes(stages.roll(values))
         stages.follow()
-        kept = stages._structures[0]
+        stored = stages._structures[0]
         manta.set(drag_coefficient=2.0 * before)
         stages.follow()
-        motion = stages.roll(given)
-        found, anew = stages.slopes(motion), slopes(manta, motion, 1)
+        motion = stages.roll(values)
+        result, anew = stages.slopes(motion), slopes(manta, motion, 1)
     finally:
         manta.set(drag_coefficient=before)
-    assert kept is not None
+    assert stored is not None
     assert first is not None
-    assert found is not None
-    np.testing.assert_array_equal(found.a, anew.a)
-    assert np.abs(found.a - first.a).max() > 1e-4
+    assert result is not None
+    np.testing.assert_array_equal(result.a, anew.a)
+    assert np.abs(result.a - first.a).max() > 1e-4

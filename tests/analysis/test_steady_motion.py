@@ -26,16 +26,16 @@ def moved(plant: Any, motion: SteadyMotion) -> dict[str, float]:
     plant.restore(motion.snapshot)
     yaws, places = [], []
     for command in [*motion.commands, *motion.commands]:
-        seen = plant.observe()
-        yaws.append(heading(seen["quaternion"])), places.append(seen["position"].copy())
+        outputs = plant.observe()
+        yaws.append(heading(outputs["quaternion"])), places.append(outputs["position"].copy())
         plant.step(command)
-    seen, n = plant.observe(), len(motion.commands)
-    yaw = np.unwrap([*yaws[n:], heading(seen["quaternion"])])
-    way, turn = seen["position"] - places[n], yaw[-1] - yaw[0]
+    outputs, n = plant.observe(), len(motion.commands)
+    yaw = np.unwrap([*yaws[n:], heading(outputs["quaternion"])])
+    route, turn = outputs["position"] - places[n], yaw[-1] - yaw[0]
     arc = 0.5 * turn / math.sin(0.5 * turn) if turn else 1.0
-    along = way[0] * math.cos(np.mean(yaw)) + way[1] * math.sin(np.mean(yaw))
+    along = route[0] * math.cos(np.mean(yaw)) + route[1] * math.sin(np.mean(yaw))
     seconds = motion.period_s
-    return {"speed": arc * along / seconds, "turn_rate": turn / seconds, "climb": way[2] / seconds}
+    return {"speed": arc * along / seconds, "turn_rate": turn / seconds, "climb": route[2] / seconds}
 
 
 def test_a_quadrotor_hovers_at_the_speed_of_its_weight():

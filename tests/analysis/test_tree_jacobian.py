@@ -32,19 +32,19 @@ POLAR = Polar.with_stall_extension([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 
 
 def elements(k: int, kinds: str) -> tuple[Element, ...]:
     """Of body k."""
-    found: list[Element] = []
+    result: list[Element] = []
     if "strip" in kinds and k % 2 == 0:
         law = "kirchhoff" if k % 4 == 0 else "khalil2007"
-        found.append(Strip(0.4, (0.3, 2.0, 3.0), 0.1, (0.01, 0.5, 0.7), law, displaced=0.8))
+        result.append(Strip(0.4, (0.3, 2.0, 3.0), 0.1, (0.01, 0.5, 0.7), law, displaced=0.8))
     if "blade" in kinds and k % 3 == 1:
-        found.append(Blade(0.3, 0.1, 20.0))
+        result.append(Blade(0.3, 0.1, 20.0))
     if "wake" in kinds and k == 2:
-        found.append(Wake((0.01, 0.4, 0.6)))
+        result.append(Wake((0.01, 0.4, 0.6)))
     if "tether" in kinds and k == 4:
-        found.append(Tether((20.0, 10.0, 5.0), (1.0, 2.0, 0.5), (0.1, 0.0, 0.0), (0.5, 0.2, 0.1)))
+        result.append(Tether((20.0, 10.0, 5.0), (1.0, 2.0, 0.5), (0.1, 0.0, 0.0), (0.5, 0.2, 0.1)))
     if "polar" in kinds and k == 5:
-        found.append(Blade(0.3, 0.1, 20.0, polar=POLAR))
-    return tuple(found)
+        result.append(Blade(0.3, 0.1, 20.0, polar=POLAR))
+    return tuple(result)
 
 
 def tree(
@@ -79,12 +79,12 @@ def tree(
 
 def agree(plant: Any, command: Any, within: float = 1e-7) -> None:
     before = plant.snapshot()
-    found = rtmms.linearise(plant, command, method="structure")
-    assert found.method == "structure"
+    result = rtmms.linearise(plant, command, method="structure")
+    assert result.method == "structure"
     assert plant.snapshot() == before
     reference = rtmms.linearise(plant, command, method="differences")
-    assert off(found, reference, plant) < within
-    assert found.error < within
+    assert off(result, reference, plant) < within
+    assert result.error < within
 
 
 COMMAND = 0.3 * np.cos(np.arange(8.0))
@@ -131,8 +131,8 @@ def test_commands_at_their_limits():
         command = COMMAND.copy()
         command[4], command[1] = torque, 1.5
         agree(plant, command)
-    found = rtmms.linearise(plant, command)
-    assert np.all(found.b[:, 4] == 0.0)
+    result = rtmms.linearise(plant, command)
+    assert np.all(result.b[:, 4] == 0.0)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_robots(robot: str):
 def test_a_period_by_the_products_of_structures():
     plant = tree(4, kinds="strip")
     commands = 0.2 * np.sin(0.1 * np.arange(12)[:, None] + np.arange(8.0))
-    found = rtmms.linearise(plant, commands, period=True, method="structure", threads=2)
-    assert off(found, rtmms.linearise(plant, commands, period=True, method="differences"), plant) < 1e-7
+    result = rtmms.linearise(plant, commands, period=True, method="structure", threads=2)
+    assert off(result, rtmms.linearise(plant, commands, period=True, method="differences"), plant) < 1e-7
 
 
 def test_stages_take_it():
@@ -162,12 +162,12 @@ def test_stages_take_it():
     command = on_its_way(plant)
     stages = Stages(plant, 1)
     motion = stages.roll(np.array([command, command]))
-    found = stages.slopes(motion)
-    assert found is not None
+    result = stages.slopes(motion)
+    assert result is not None
     assert stages._structures[0] is not None
     step = rtmms.linearise(plant, command, period=False, method="structure")
     size = plant.chart().size
-    np.testing.assert_allclose(found.a[0][6:] * size / size[6:, None], step.a[6:] * size / size[6:, None], atol=1e-12)
+    np.testing.assert_allclose(result.a[0][6:] * size / size[6:, None], step.a[6:] * size / size[6:, None], atol=1e-12)
 
 
 @pytest.mark.parametrize("further", ["stop", "friction"])

@@ -17,8 +17,8 @@ def bus(group: str, port: str) -> Any:
     return can.Bus(interface="udp_multicast", channel=group, port=int(port), hop_limit=0)
 
 
-def send(**found: Any) -> None:
-    print(json.dumps(found), flush=True)
+def send(**result: Any) -> None:
+    print(json.dumps(result), flush=True)
 
 
 def decode(group: str, port: str, file: str, *names: str) -> None:
@@ -28,15 +28,15 @@ def decode(group: str, port: str, file: str, *names: str) -> None:
     database = cantools.database.load_file(file)
     with bus(group, port) as here:
         send(ready=True)
-        found: dict[str, Any] = {}
-        while set(found) != set(names):
+        result: dict[str, Any] = {}
+        while set(result) != set(names):
             frame = here.recv(1.0)
             if frame is None:
                 continue
             message = database.get_message_by_frame_id(frame.arbitration_id)
             if message.name in names:
-                found[message.name] = database.decode_message(frame.arbitration_id, frame.data)
-        send(**found)
+                result[message.name] = database.decode_message(frame.arbitration_id, frame.data)
+        send(**result)
 
 
 def master(group: str, port: str, node: str, counts: str) -> None:

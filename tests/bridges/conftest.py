@@ -13,13 +13,13 @@ from tests.wire.conftest import make_host, runtime_directory  # noqa: F401
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """What words asked for last, by name; each is taken."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     opened = ParameterChannels.open
 
     def ask(op: str, done: Any, **values: float) -> None:
         assert op == "set"
-        found.update(values)
+        result.update(values)
         done(True, None)
 
     monkeypatch.setattr(ParameterChannels, "open", lambda self, _, refused: opened(self, ask, refused))
-    return found
+    return result

@@ -40,15 +40,15 @@ class Viewer:
     def subscribe(self, *topics: str) -> None:
         while not self.channels.keys() >= set(topics):
             self.read()
-        made = []
+        built = []
         for topic in topics:
             channel = self.channels[topic]
             subscription = 100 + channel["id"]
             self._topics[subscription] = topic
-            made.append({"id": subscription, "channelId": channel["id"]})
+            built.append({"id": subscription, "channelId": channel["id"]})
             if channel["encoding"] == "protobuf":
                 self._types[topic] = message_type(channel)
-        self.send(op="subscribe", subscriptions=made)
+        self.send(op="subscribe", subscriptions=built)
 
     def send(self, **message: Any) -> None:
         self.socket.send(json.dumps(message))
@@ -77,9 +77,9 @@ class Viewer:
         end = time.monotonic() + PATIENCE_S
         while True:
             assert time.monotonic() < end, f"nothing on {topic}"
-            found = self.read()
-            if found is not None and found[0] == topic:
-                return found[1], found[2]
+            result = self.read()
+            if result is not None and result[0] == topic:
+                return result[1], result[2]
 
     def _receive(self, message: dict[str, Any]) -> None:
         self.texts.append(message)

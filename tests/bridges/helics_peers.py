@@ -66,9 +66,9 @@ class Pilot:
         self.period_s, self.count, self.value = period_s, count, value
         self.out = []
         for key, (target, unit) in publish.items():
-            one = h.helicsFederateRegisterGlobalPublication(self.made, key, h.HELICS_DATA_TYPE_DOUBLE, unit)
-            h.helicsPublicationAddTarget(one, target)
-            self.out.append(one)
+            item = h.helicsFederateRegisterGlobalPublication(self.made, key, h.HELICS_DATA_TYPE_DOUBLE, unit)
+            h.helicsPublicationAddTarget(item, target)
+            self.out.append(item)
         self.inputs = {key: h.helicsFederateRegisterSubscription(self.made, key, unit) for key, unit in read.items()}
         self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.made, "pilot/talk", "")
         self.messages: dict[int, tuple[str, bytes]] = {}
@@ -86,11 +86,11 @@ class Pilot:
             for k in range(self.count):
                 self.times.append(h.helicsFederateRequestTime(self.made, k * self.period_s) if k else 0.0)
                 self.seen.append({
-                    key: [h.helicsInputGetDouble(one)] if key.endswith("]") else list(h.helicsInputGetVector(one))
-                    for key, one in self.inputs.items()
+                    key: [h.helicsInputGetDouble(entry)] if key.endswith("]") else list(h.helicsInputGetVector(entry))
+                    for key, entry in self.inputs.items()
                 })  # fmt: skip
-                for one in self.out:
-                    h.helicsPublicationPublishDouble(one, self.value(k))
+                for item in self.out:
+                    h.helicsPublicationPublishDouble(item, self.value(k))
                 if k in self.messages:
                     target, text = self.messages[k]
                     h.helicsEndpointSendBytesTo(self.endpoint, text, target)

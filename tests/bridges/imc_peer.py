@@ -17,8 +17,8 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import sample_plan
 
 
-def send(**found: Any) -> None:
-    print(json.dumps(found), flush=True)
+def send(**result: Any) -> None:
+    print(json.dumps(result), flush=True)
 
 
 class Console(DynamicActor):
@@ -94,15 +94,15 @@ class Console(DynamicActor):
     @Periodic(0.05)
     def go_on(self) -> None:
         """One thing after the other."""
-        seen = self.seen
+        observed = self.seen
         if self.vehicle is None:
             return
-        if self.stage == 0 and "state" in seen and "mode" in seen:
-            send(state=seen["state"], mode=seen["mode"])
+        if self.stage == 0 and "state" in observed and "mode" in observed:
+            send(state=observed["state"], mode=observed["mode"])
             self.drive()
             self.stage = 1
-        elif self.stage == 1 and "entities" in seen and self.is_driven():
-            send(entities=seen["entities"], driven=seen["state"])
+        elif self.stage == 1 and "entities" in observed and self.is_driven():
+            send(entities=observed["entities"], driven=observed["state"])
             heading = imcpy.DesiredHeading()
             heading.value = 0.5
             self.send(self.vehicle, heading)
@@ -112,14 +112,14 @@ class Console(DynamicActor):
             self.stage = 2
         elif self.stage == 1:
             self.drive()  # a datagram may be lost
-        elif self.stage == 2 and "answer" in seen and self.plan_is("EXECUTING"):
-            send(answer=seen.pop("answer"), plan=seen["plan"])
+        elif self.stage == 2 and "answer" in observed and self.plan_is("EXECUTING"):
+            send(answer=observed.pop("answer"), plan=observed["plan"])
             stop = imcpy.PlanControl()
             stop.type, stop.op = imcpy.PlanControl.TypeEnum.REQUEST, imcpy.PlanControl.OperationEnum.STOP
             self.send(self.vehicle, stop)
             self.stage = 3
-        elif self.stage == 3 and "answer" in seen and self.plan_is("READY"):
-            send(stopped=seen["answer"], plan=seen["plan"])
+        elif self.stage == 3 and "answer" in observed and self.plan_is("READY"):
+            send(stopped=observed["answer"], plan=observed["plan"])
             self.stage = 4
 
 

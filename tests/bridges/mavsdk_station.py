@@ -64,10 +64,10 @@ def main(port: int) -> None:
             ask(action.disarm)
         sleep(0.1)  # MAVSDK has no call that waits for a new value: the test asks again
         try:
-            found = look(telemetry, info)
+            result = look(telemetry, info)
         except Exception as fault:  # values that have not come yet
-            found = {"missing": repr(fault)}
-        print(json.dumps(found), flush=True)
+            result = {"missing": repr(fault)}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Pilot(mosaik_api_v3.Simulator):
             print("hangs", flush=True)
             clock.sleep(1000.0)
         if self.at:
-            later = [one for one in self.at if one > time]
+            later = [item for item in self.at if item > time]
             return later[0] if later else None
         return time + self.every
 
@@ -53,8 +53,8 @@ class Pilot(mosaik_api_v3.Simulator):
             return {}
         k = self.at.index(self.time) if self.at else self.time // self.every
         value = self.values[min(k, len(self.values) - 1)]
-        found: dict[str, Any] = {eid: dict.fromkeys(names, value) for eid, names in outputs.items()}
-        return found | ({"time": self.time} if self.at else {})
+        result: dict[str, Any] = {eid: dict.fromkeys(names, value) for eid, names in outputs.items()}
+        return result | ({"time": self.time} if self.at else {})
 
 
 def scenario(
@@ -62,7 +62,7 @@ def scenario(
     until: int,
     resolution: float,
     drives: tuple[str, ...],
-    seen: str,
+    observed: str,
     *,
     pilots: int = 1,
     arguments: dict[str, Any] | None = None,
@@ -74,11 +74,11 @@ def scenario(
     with contextlib.redirect_stdout(io.StringIO()):
         world = mosaik.World(simulators, {"start_timeout": 60}, time_resolution=resolution)  # type: ignore[arg-type]
     try:
-        made = world.start("Pilot", **pilot).Pilot.create(pilots)
+        built = world.start("Pilot", **pilot).Pilot.create(pilots)
         robot = world.start("Robots", **(arguments or {})).Robot()
-        for one in made:
-            world.connect(one, robot, *(("out", name) for name in drives))
-        world.connect(robot, made[0], (seen, "seen"), time_shifted=True, initial_data={seen: 0.0})
+        for item in built:
+            world.connect(item, robot, *(("out", name) for name in drives))
+        world.connect(robot, built[0], (observed, "seen"), time_shifted=True, initial_data={observed: 0.0})
         world.run(until=until, print_progress=False)
     finally:
         world.shutdown()

@@ -56,10 +56,10 @@ def mavlink(place: str) -> Send:
     peer, writer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), Writer(255, 190)
     peer.bind(("127.0.0.1", int(place)))
     _, to = peer.recvfrom(65536)
-    rest = [float("nan")] * 5
+    remaining = [float("nan")] * 5
 
     def send(value: float) -> None:
-        peer.sendto(writer.pack(of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, value, *rest, 0)), to)
+        peer.sendto(writer.pack(of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, value, *remaining, 0)), to)
 
     return send
 
@@ -118,7 +118,7 @@ def zenoh(place: str) -> Send:
 
 def main(kind: str, place: str, period_s: str) -> None:
     opened: dict[str, Callable[[str], Send]] = {
-        one.__name__: one for one in (udp, nmea, mavlink, serial, can, mqtt, zenoh)
+        item.__name__: item for item in (udp, nmea, mavlink, serial, can, mqtt, zenoh)
     }
     pause_s = [float(period_s)]
     for module in LIBRARIES.get(kind, ()):

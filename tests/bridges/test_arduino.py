@@ -42,7 +42,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++: needed to build the sketch")
-    made = tmp_path_factory.mktemp("arduino") / "board"
+    created = tmp_path_factory.mktemp("arduino") / "board"
     arguments = [
         "-std=gnu++17",
         "-O1",
@@ -55,10 +55,10 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "c++",
     ]
     built = subprocess.run(
-        [compiler, *arguments, str(SKETCH), "-o", str(made)], capture_output=True, text=True, check=False
+        [compiler, *arguments, str(SKETCH), "-o", str(created)], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    return made
+    return created
 
 
 class Running:
@@ -75,10 +75,10 @@ class Running:
         assert self.line.recv(1) == b"\0"  # what it begins with
 
     def answers(self, count: int) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
-        while len(found) < count:
-            found += [COMMAND.unpack(payload) for payload in self.deframer.feed(self.line.recv(4096))]
-        return found
+        result: list[tuple[Any, ...]] = []
+        while len(result) < count:
+            result += [COMMAND.unpack(payload) for payload in self.deframer.feed(self.line.recv(4096))]
+        return result
 
     def end(self) -> str:
         self.line.close()
@@ -89,11 +89,11 @@ class Running:
 
 @pytest.fixture
 def running(board: Path) -> Iterator[Running]:
-    made = Running(board)
-    yield made
-    made.line.close()
-    made.process.kill()
-    made.process.communicate()
+    built = Running(board)
+    yield built
+    built.line.close()
+    built.process.kill()
+    built.process.communicate()
 
 
 def state(step: int, time_ms: int, height: float = 0.0, ok: int = 1, mark: int = 82) -> bytes:
@@ -102,10 +102,10 @@ def state(step: int, time_ms: int, height: float = 0.0, ok: int = 1, mark: int =
 
 def test_each_state_has_its_answer(running: Running) -> None:
     """Zeros in the payload and all; the angles are the sketch's law of the state's time and height."""
-    given = [(k * 2_097_152, 97 * k, 0.1 * k - 0.5) for k in range(40)]
-    running.line.sendall(b"".join(state(*one) for one in given))
+    values = [(k * 2_097_152, 97 * k, 0.1 * k - 0.5) for k in range(40)]
+    running.line.sendall(b"".join(state(*item) for item in values))
     for k, ((mark, seq, step, *angles), (asked, time_ms, height)) in enumerate(
-        zip(running.answers(40), given, strict=True)
+        zip(running.answers(40), values, strict=True)
     ):
         assert (mark, seq, step) == (171, k, asked)
         soft, cycle = min(1.0, time_ms / 1000), 2.0 * math.pi * (time_ms % 2000) / 2000
@@ -144,12 +144,12 @@ def test_it_drives_a_plant_through_the_bridge(
     os.set_blocking(device.master, True)
     program = subprocess.Popen([str(board), str(device.master)], pass_fds=[device.master], stdout=subprocess.DEVNULL)
     try:
-        with Beside(construct(Serial, "bridge", "serial", parts), make_host) as beside:
-            wait(lambda: beside.bridged.counts["received"] > 20)
-            wait(lambda: max(map(abs, beside.command)) > 0.02)
-            newest = beside.commands[-1]
+        with Beside(construct(Serial, "bridge", "serial", parts), make_host) as extra:
+            wait(lambda: extra.bridged.counts["received"] > 20)
+            wait(lambda: max(map(abs, extra.command)) > 0.02)
+            newest = extra.commands[-1]
             assert newest[0] == newest[2]
-            assert beside.bridged.counts["refused"] == 0
+            assert extra.bridged.counts["refused"] == 0
     finally:
         program.kill()
         program.wait()

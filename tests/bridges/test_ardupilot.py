@@ -88,17 +88,17 @@ def test_every_key_is_found_by_its_searching_reader() -> None:
     line = write(2.5, MOTION, Imu(), math.pi / 2, nested(more) | {"no_time_sync": 1}).decode()
     assert line[0] == line[-1] == "\n"
     assert line.count("\n") == 2
-    found = read(line[1:-1])
-    assert found["timestamp"] == 2.5
-    assert found["position"] == pytest.approx([4.0, 3.0, 1.0])  # x is east: north, east, down
-    assert found["velocity"] == pytest.approx([2.0, 1.0, -0.5])
-    assert found["gyro"] == pytest.approx([0.1, -0.2, -0.3])
-    assert found["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
-    assert found["no_time_sync"] == 1
-    assert {name: found[key] for name, (_, key) in KEYS.items()} == more
+    result = read(line[1:-1])
+    assert result["timestamp"] == 2.5
+    assert result["position"] == pytest.approx([4.0, 3.0, 1.0])  # x is east: north, east, down
+    assert result["velocity"] == pytest.approx([2.0, 1.0, -0.5])
+    assert result["gyro"] == pytest.approx([0.1, -0.2, -0.3])
+    assert result["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
+    assert result["no_time_sync"] == 1
+    assert {name: result[key] for name, (_, key) in KEYS.items()} == more
     # a turn of 0.2 rad to the left from east is a heading of 90 - 11.46 deg
     yaw = math.pi / 2 - 0.2
-    assert found["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
+    assert result["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
 
 
 def test_a_number_that_is_none_is_never_written() -> None:
@@ -124,13 +124,13 @@ def test_frames_drive_the_plant_and_nothing_else_does(port: int, autopilot: Auto
         first = autopilot.exchange()
         assert first["timestamp"] == pytest.approx(0.002)  # 400 Hz of a plant of 1 kHz: 2 steps a frame
         steps = len(sailing.plant.commands)
-        found = [autopilot.exchange() for _ in range(50)]
+        result = [autopilot.exchange() for _ in range(50)]
         assert len(sailing.plant.commands) == steps + 100
-        assert found[-1]["timestamp"] == pytest.approx(0.102)
+        assert result[-1]["timestamp"] == pytest.approx(0.102)
         assert np.allclose(sailing.plant.commands, (1.0, 0.2))
-        assert found[-1]["velocity"][1] == pytest.approx(math.cos(0.2 * 0.102), rel=1e-6)
-        assert found[-1]["velocity"][0] == pytest.approx(math.sin(0.2 * 0.102), rel=1e-6)
-        assert found[-1]["gyro"] == pytest.approx([0.0, 0.0, -0.2])
+        assert result[-1]["velocity"][1] == pytest.approx(math.cos(0.2 * 0.102), rel=1e-6)
+        assert result[-1]["velocity"][0] == pytest.approx(math.sin(0.2 * 0.102), rel=1e-6)
+        assert result[-1]["gyro"] == pytest.approx([0.0, 0.0, -0.2])
         assert autopilot.clock == pytest.approx(0.102)
         assert (autopilot.resent, autopilot.gone_back, autopilot.odd) == (0, 0, 0)
         assert sailing.loop.statistics.counters()["misses"] == 0
@@ -174,17 +174,17 @@ def test_channels_are_the_actuators_where_none_are_given(port: int, autopilot: A
 
 def test_a_repeated_frame_is_answered_with_the_same_bytes_and_steps_nothing(port: int, autopilot: Autopilot) -> None:
     with Sailing(bridge(port)) as sailing:
-        found = autopilot.exchange()
+        result = autopilot.exchange()
         steps = len(sailing.plant.commands)
         again = []
         for _ in range(3):
             autopilot.frame = 0
             again.append(autopilot.exchange())
-        assert again == [found] * 3
+        assert again == [result] * 3
         assert len(sailing.plant.commands) == steps
         assert sailing.bridged.counts["repeated"] == 3
         autopilot.frame = 1
-        assert autopilot.exchange()["timestamp"] > found["timestamp"]
+        assert autopilot.exchange()["timestamp"] > result["timestamp"]
 
 
 def test_an_answer_that_is_lost_is_asked_for_again(port: int) -> None:
@@ -193,8 +193,8 @@ def test_an_answer_that_is_lost_is_asked_for_again(port: int) -> None:
         steps = len(sailing.plant.commands)
         autopilot.send()
         assert autopilot.socket.recv(65000)  # this one it never saw
-        found = autopilot.exchange()
-        assert found["timestamp"] == pytest.approx(0.004)
+        result = autopilot.exchange()
+        assert result["timestamp"] == pytest.approx(0.004)
         assert len(sailing.plant.commands) == steps + 2
         assert autopilot.exchange()["timestamp"] == pytest.approx(0.006)
 
@@ -206,11 +206,11 @@ def test_an_autopilot_that_begins_anew_gets_a_plant_that_does(port: int, autopil
             autopilot.exchange()
         resets = sailing.plant.resets
         autopilot.frame = 0
-        found = autopilot.exchange()
+        result = autopilot.exchange()
         assert sailing.plant.resets == resets + 1
-        assert found["timestamp"] == pytest.approx(0.002)
+        assert result["timestamp"] == pytest.approx(0.002)
         assert autopilot.gone_back == 1
-        assert found["position"] == pytest.approx([0.0, 0.002, 2.0])
+        assert result["position"] == pytest.approx([0.0, 0.002, 2.0])
         assert autopilot.exchange()["timestamp"] == pytest.approx(0.004)
 
 
@@ -261,22 +261,22 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("requests a pause" in line for line in sailing.bridged.messages))
         wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
-        found = autopilot.exchange()
-        assert found["timestamp"] == pytest.approx(0.002)  # without the step of the pause
+        result = autopilot.exchange()
+        assert result["timestamp"] == pytest.approx(0.002)  # without the step of the pause
         assert not sailing.loop.requests.paused
         wait(lambda: sailing.loop.requests.paused)
-        found = autopilot.exchange()
-        assert found["timestamp"] == pytest.approx(0.004)
+        result = autopilot.exchange()
+        assert result["timestamp"] == pytest.approx(0.004)
         assert sailing.loop.step == 6
 
 
 def test_garbage_costs_nothing(port: int, autopilot: Autopilot) -> None:
     with Sailing(bridge(port)) as sailing:
-        found = autopilot.exchange()
+        result = autopilot.exchange()
         for packet in (b"", b"nonsense", b"\xff" * 40, b"\0" * 72, b"x" * 4000):
             autopilot.send(packet)
         wait(lambda: sailing.bridged.counts["refused"] == 5)
-        assert autopilot.exchange()["timestamp"] > found["timestamp"]
+        assert autopilot.exchange()["timestamp"] > result["timestamp"]
 
 
 # -- beside lockstep -------------------------------------------------------------------------------------------------
@@ -287,9 +287,9 @@ def test_in_real_time_the_plant_goes_on_and_frames_are_at_least_as_long(port: in
     with Sailing(bridge(port, more={"rng_1": "depth"}, time_sync=False), mode="realtime") as sailing:
         stamps = [autopilot.exchange()["timestamp"] for _ in range(30)]
         assert all(b - a > 1.9e-3 for a, b in pairwise(stamps))
-        found = autopilot.exchange()
-        assert found["rng_1"] == 2.0
-        assert found["no_time_sync"] == 1
+        result = autopilot.exchange()
+        assert result["rng_1"] == 2.0
+        assert result["no_time_sync"] == 1
         wait(lambda: sailing.command[0] == pytest.approx(1.0))
         resets = sailing.plant.resets
         sailing.bridged.bridge._pacer._reset_at = -math.inf  # type: ignore[attr-defined] # as long after the first one
@@ -311,8 +311,8 @@ def test_in_real_time_an_autopilot_that_is_gone_leaves_its_actuators_neutral(por
 
 @pytest.mark.parametrize("silent", ["wait", "still"])
 def test_a_silent_plant(port: int, silent: str) -> None:
-    made = bridge(port, plant_silent=silent, watchdog_periods=1)
-    with Autopilot(port) as autopilot, Sailing(made) as sailing:
+    built = bridge(port, plant_silent=silent, watchdog_periods=1)
+    with Autopilot(port) as autopilot, Sailing(built) as sailing:
         autopilot.pulses[2] = 1750
         before = autopilot.exchange()
         step = sailing.plant.step
@@ -325,16 +325,16 @@ def test_a_silent_plant(port: int, silent: str) -> None:
             with pytest.raises(TimeoutError):
                 autopilot.receive()
         else:
-            found = autopilot.receive()
-            assert found is not None
-            assert found["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
-            assert found["velocity"] == [0.0, 0.0, 0.0]
-            assert found["accel_body"] == pytest.approx([0.0, 0.0, -9.80665])
-            assert found["position"] == before["position"]
+            result = autopilot.receive()
+            assert result is not None
+            assert result["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
+            assert result["velocity"] == [0.0, 0.0, 0.0]
+            assert result["accel_body"] == pytest.approx([0.0, 0.0, -9.80665])
+            assert result["position"] == before["position"]
         gate.append(1)
         autopilot.socket.settimeout(RESEND_S)
-        found = autopilot.exchange()
-        assert found["timestamp"] > before["timestamp"]
+        result = autopilot.exchange()
+        assert result["timestamp"] > before["timestamp"]
         assert autopilot.gone_back == 0
 
 

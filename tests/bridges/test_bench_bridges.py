@@ -19,23 +19,23 @@ def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(capsys.readouterr().out)
     assert status == 0
     for name in ("udp, packed", "template"):
-        found = result["bridges"][name]["50"]
-        assert found["states"] == 50
-        assert found["lost"] < 50
-        assert 0 < found["out_us"]["p50"] <= found["out_us"]["p99"] <= found["out_us"]["max"]
-        assert 0 < found["there_and_back_us"]["p50"] <= found["there_and_back_us"]["max"]
+        results = result["bridges"][name]["50"]
+        assert results["states"] == 50
+        assert results["lost"] < 50
+        assert 0 < results["out_us"]["p50"] <= results["out_us"]["p99"] <= results["out_us"]["max"]
+        assert 0 < results["there_and_back_us"]["p50"] <= results["there_and_back_us"]["max"]
     print(bridges.text(result))
     assert "udp, packed" in capsys.readouterr().out
 
 
 def test_a_can_bus_that_carries_clocks(capsys: pytest.CaptureFixture[str]) -> None:
     assert bridges.main(True, seconds=1.0, what="can, multicast", rates="50") == 0
-    found = json.loads(capsys.readouterr().out)["bridges"]["can, multicast"]
-    if "skipped" in found:
-        pytest.skip(found["skipped"]["skipped"])
-    assert found["50"]["states"] == 50
-    assert found["50"]["lost"] < 50
-    assert 0 < found["50"]["out_us"]["p50"] <= found["50"]["out_us"]["max"] < 60e6
+    result = json.loads(capsys.readouterr().out)["bridges"]["can, multicast"]
+    if "skipped" in result:
+        pytest.skip(result["skipped"]["skipped"])
+    assert result["50"]["states"] == 50
+    assert result["50"]["lost"] < 50
+    assert 0 < result["50"]["out_us"]["p50"] <= result["50"]["out_us"]["max"] < 60e6
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def absent(rate: float):  # type: ignore[no-untyped-def]
 def test_one_that_does_not_come_to_work(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(bridges, "ROWS", {"broken": broken, "absent": absent})
     assert bridges.main(True, seconds=0.1, rates="50") == 1
-    found = json.loads(capsys.readouterr().out)["bridges"]
-    assert "unknown parameter of bridge 'template' 'nonsense'" in found["broken"]["50"]["failed"]
-    assert found["absent"] == {"skipped": {"skipped": "no that program here"}}
+    result = json.loads(capsys.readouterr().out)["bridges"]
+    assert "unknown parameter of bridge 'template' 'nonsense'" in result["broken"]["50"]["failed"]
+    assert result["absent"] == {"skipped": {"skipped": "no that program here"}}
 
 
 def test_rows_whose_protocol_has_no_room_for_a_clock(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,10 +62,10 @@ def test_rows_whose_protocol_has_no_room_for_a_clock(capsys: pytest.CaptureFixtu
     assert bridges.main(True, seconds=1.0, what=";".join(names), rates="50") == 0
     result = json.loads(capsys.readouterr().out)["bridges"]
     for name in names:
-        found = result[name]["50"]
-        assert found["states"] == 50
-        assert found["lost"] < 50
-        assert 0 < found["out_us"]["p50"] <= found["out_us"]["max"] < 60e6
+        results = result[name]["50"]
+        assert results["states"] == 50
+        assert results["lost"] < 50
+        assert 0 < results["out_us"]["p50"] <= results["out_us"]["max"] < 60e6
 
 
 @pytest.mark.parametrize("behind", [0, 1, 5, bridge_plants.HEIGHTS - 1])
@@ -79,8 +79,8 @@ def test_an_answer_is_to_the_newest_state_of_its_height(behind: int) -> None:
             bridge_plants.height_number(heights[-1 - behind] + noise_m), 123456.789012
         )
         assert all(0 <= number < bridge_plants.WORD for number in message)
-        found = plant.read(np.array(message, float))
-        assert found == (plant._state_times[-1 - behind], pytest.approx(123456.789012, abs=1e-6))
+        result = plant.read(np.array(message, float))
+        assert result == (plant._state_times[-1 - behind], pytest.approx(123456.789012, abs=1e-6))
 
 
 def test_wrong_words() -> None:
@@ -93,10 +93,10 @@ def test_wrong_words() -> None:
 @pytest.mark.parametrize("name", ["foxglove", "dds", "zenoh", "lcm"])
 def test_there_and_back_by_a_library(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = bridges.main(True, seconds=1.0, what=name, rates="50")
-    found = json.loads(capsys.readouterr().out)["bridges"][name]
-    if "skipped" in found:
-        pytest.skip(found["skipped"]["skipped"])
+    result = json.loads(capsys.readouterr().out)["bridges"][name]
+    if "skipped" in result:
+        pytest.skip(result["skipped"]["skipped"])
     assert status == 0
-    assert found["50"]["states"] == 50
-    assert found["50"]["lost"] < 50
-    assert found["50"]["out_us"]["p50"] > 0
+    assert result["50"]["states"] == 50
+    assert result["50"]["lost"] < 50
+    assert result["50"]["out_us"]["p50"] > 0

@@ -49,17 +49,17 @@ MOTION = Motion(2.5, (3.0, 4.0, 1.0), TURNED, (1.0, 2.0, 0.5), (1.0, 0.0, 0.0), 
 
 
 def test_the_packet_of_motion() -> None:
-    found = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
-    assert found[0] == 1.5
-    assert found[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
-    assert found[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
+    result = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
+    assert result[0] == 1.5
+    assert result[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
+    assert result[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
     # x is east and the robot looks 0.2 rad to its left: a heading of 90 deg less 0.2 rad, clockwise
     half = 0.5 * (math.pi / 2 - 0.2)
-    assert found[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
-    assert found[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
+    assert result[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
+    assert result[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
     lat, lon, alt = HOME.geodetic(MOTION.position)
-    assert found[14:17] == (lon, lat, alt)
-    assert found[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
+    assert result[14:17] == (lon, lat, alt)
+    assert result[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
 
 
 @pytest.mark.parametrize(("roll", "pitch", "yaw"), [(0.1, 0.0, 0.0), (0.0, 0.2, 0.0), (-0.1, 0.3, 0.4)])
@@ -75,11 +75,11 @@ def test_betaflight_finds_the_attitude(roll: float, pitch: float, yaw: float) ->
 
 
 def test_errors_of_the_receiver_are_in_place_and_velocity_alone() -> None:
-    found = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME, ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0))))
+    result = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME, ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0))))
     plain = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
-    assert found[12] == pytest.approx(plain[12] + 0.5)
-    assert (found[14] - plain[14]) * math.cos(math.radians(47.0)) * 111.3e3 == pytest.approx(1.0, rel=0.01)
-    assert (found[:11], found[17]) == (plain[:11], plain[17])
+    assert result[12] == pytest.approx(plain[12] + 0.5)
+    assert (result[14] - plain[14]) * math.cos(math.radians(47.0)) * 111.3e3 == pytest.approx(1.0, rel=0.01)
+    assert (result[:11], result[17]) == (plain[:11], plain[17])
 
 
 @pytest.mark.parametrize(("packet", "reason"), [

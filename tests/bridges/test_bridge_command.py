@@ -99,16 +99,16 @@ class Begun:
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Callable[..., Begun]]:
-    made: list[Begun] = []
+    built: list[Begun] = []
 
     def begin(*text: str) -> Begun:
-        made.append(Begun(tmp_path, *text))
-        return made[-1]
+        built.append(Begun(tmp_path, *text))
+        return built[-1]
 
     yield begin
-    for one in made:
-        one.process.kill()
-        one.process.communicate()
+    for item in built:
+        item.process.kill()
+        item.process.communicate()
 
 
 @pytest.mark.parametrize("fate", ["die", "fail"])
@@ -121,8 +121,8 @@ def test_one_that_only_watches_may_die(begin: Callable[..., Begun], fate: str) -
     wait(lambda: going.step() > step + 10)
     result = going.end()
     assert (result.status, result.report["ended"]) == (1, "stop")
-    found = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
-    assert f"bridge tap {found}" in result.err
+    results = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
+    assert f"bridge tap {results}" in result.err
 
 
 def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_one_that_is_stopped_is_reported_when_it_does_not_end(tmp_path: Path, begin: Callable[..., Begun]) -> None:
-    going, seen = begin("--bridge", "tap:file=seen.txt,fate=stop,at_s=0"), tmp_path / "seen.txt"
-    wait(lambda: seen.exists() and "\n" in seen.read_text())  # it stops itself after its first line
+    going, observed = begin("--bridge", "tap:file=seen.txt,fate=stop,at_s=0"), tmp_path / "seen.txt"
+    wait(lambda: observed.exists() and "\n" in observed.read_text())  # it stops itself after its first line
     result = going.end()
     assert (result.status, result.report["ended"]) == (0, "stop")
     assert "bridge tap did not end when it was asked to, and was killed" in result.err
@@ -199,16 +199,16 @@ def test_by_hand_it_outlives_a_plant_and_ends_well_when_asked(tmp_path: Path) ->
     exchange = f"tcp://127.0.0.1:{reserve_ports()}"
     ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
     serve = ("serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet", "--priority", "off")
-    seen = tmp_path / "seen.txt"
+    observed = tmp_path / "seen.txt"
     first = start(tmp_path, *serve)
     bridge = start(tmp_path, "bridge", "tap:file=seen.txt,claim=torque", "--exchange", exchange, "--stay",
                    "--timeout", "30")  # fmt: skip
     try:
-        wait(lambda: seen.exists() and seen.read_text().count("\n") > 5)
+        wait(lambda: observed.exists() and observed.read_text().count("\n") > 5)
         first.send_signal(signal.SIGINT)
         assert finish(first).status == 0
         second = start(tmp_path, *serve)
-        wait(lambda: seen.read_text().partition("again\n")[2].count("\n") > 5)
+        wait(lambda: observed.read_text().partition("again\n")[2].count("\n") > 5)
         bridge.send_signal(signal.SIGTERM)
         result = finish(bridge)
         second.send_signal(signal.SIGINT)
@@ -219,19 +219,19 @@ def test_by_hand_it_outlives_a_plant_and_ends_well_when_asked(tmp_path: Path) ->
     assert result.status == 0
     assert "the plant is connected again" in result.err
     assert '"plants": 1' in result.err.splitlines()[-1]
-    assert seen.read_text().splitlines()[-1] == "closed: interrupted"
+    assert observed.read_text().splitlines()[-1] == "closed: interrupted"
 
 
 def test_list_reports_parameters(tmp_path: Path) -> None:
     output = rtmms(tmp_path, "list", "bridges", "--json")
-    found = {entry["name"]: entry for entry in output.report["bridges"]}
-    assert found["template"]["distribution"] == "rtmms"
-    assert found["tap"]["distribution"] == "rtmms-test-plugins"
-    ports = [one for one in found["template"]["parameters"] if one["name"] == "port"]
+    result = {entry["name"]: entry for entry in output.report["bridges"]}
+    assert result["template"]["distribution"] == "rtmms"
+    assert result["tap"]["distribution"] == "rtmms-test-plugins"
+    ports = [item for item in result["template"]["parameters"] if item["name"] == "port"]
     assert ports == [{"name": "port", "kind": "int", "default": 9900, "required": False}]
-    assert found["template"]["missing"] is None
-    assert "pip install no-such-package" in found["bare"]["missing"]
-    assert "error" in found["broken"]
+    assert result["template"]["missing"] is None
+    assert "pip install no-such-package" in result["bare"]["missing"]
+    assert "error" in result["broken"]
     message = rtmms(tmp_path, "list", "bridges").out
     assert "tap " in message
     assert "bridge 'bare' needs no-such-package" in message

@@ -73,8 +73,8 @@ def multicast() -> int:
     """A port of a multicast group; skips where there is none."""
     port = reserve_ports()
     try:
-        with can.Bus(interface="udp_multicast", channel=GROUP, port=port, hop_limit=0) as one:
-            one.send(can.Message(arbitration_id=1))
+        with can.Bus(interface="udp_multicast", channel=GROUP, port=port, hop_limit=0) as item:
+            item.send(can.Message(arbitration_id=1))
     except (OSError, can.CanError):
         pytest.skip(f"no multicast route here: ip link set lo multicast on; ip route add {GROUP} dev lo")
     return port
@@ -90,8 +90,8 @@ def process(*text: str) -> Iterator[Callable[[], dict[str, Any]]]:
         assert child.stdout is not None
         line = child.stdout.readline()
         assert line, f"the peer ended with {child.wait(PATIENCE_S)}"
-        found: dict[str, Any] = json.loads(line)
-        return found
+        content: dict[str, Any] = json.loads(line)
+        return content
 
     try:
         yield next_line
@@ -111,10 +111,10 @@ def messages(peer: can.BusABC, seconds: float = PATIENCE_S) -> Iterator[can.Mess
 # -- the robot's own file -------------------------------------------------------------------------------------------
 
 
-def own_file(peer: can.BusABC, beside: Beside) -> Any:
+def own_file(peer: can.BusABC, extra: Beside) -> Any:
     """As --write-dbc would write it."""
-    bridge = beside.bridged.bridge
-    wait(lambda: beside.bridged.counts["sent"])
+    bridge = extra.bridged.bridge
+    wait(lambda: extra.bridged.counts["sent"])
     return cantools.database.load_string(bridge.dbc_of(bridge.plant), "dbc")
 
 
@@ -122,18 +122,18 @@ def test_outputs_and_commands_by_the_robots_own_file(
     peer: can.BusABC, channel: str, make_host: Callable[..., Host]
 ) -> None:
     bridge = Can(interface="virtual", channel=channel, claim=("left.*",), time_out_cycles=1e6)
-    with Beside(bridge, make_host) as beside:
-        database = own_file(peer, beside)
+    with Beside(bridge, make_host) as extra:
+        database = own_file(peer, extra)
         wanted = {message.name for message in database.messages if message.senders == ["Robot"]}
         assert {"position_0", "position_1", "quaternion_0", "quaternion_1", "speed", "thrust_0"} <= wanted
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for frame in messages(peer):
             message = database.get_message_by_frame_id(frame.arbitration_id)
-            found[message.name] = message.decode(frame.data)
-            if set(found) == wanted:
+            result[message.name] = message.decode(frame.data)
+            if set(result) == wanted:
                 break
-        assert found["thrust_0"] | found["thrust_1"] == {f"thrust_{i}": i + 1.0 for i in range(4)}
-        assert found["quaternion_0"]["quaternion_0"] == 1.0
+        assert result["thrust_0"] | result["thrust_1"] == {f"thrust_{i}": i + 1.0 for i in range(4)}
+        assert result["quaternion_0"]["quaternion_0"] == 1.0
         front = database.get_message_by_name("Command_left_front")
         assert [signal.name for signal in front.signals] == ["left_front", "Counter", "Checksum"]
         assert front.cycle_time == 10
@@ -145,28 +145,28 @@ def test_outputs_and_commands_by_the_robots_own_file(
                                   is_extended_id=False))  # fmt: skip
 
         publish(0.5, 254)
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         publish(0.25, 254)  # the counter stands still
         publish(0.125, 255, spoil=1)
         publish(float("inf"), 255)
         peer.send(can.Message(arbitration_id=front.frame_id, data=b"\0", is_extended_id=False))
-        wait(lambda: beside.bridged.counts["refused"] == 4)
-        assert beside.bridged.counts.reasons() == {"repeated": 1, "checksum": 1, "not_finite": 1, "length": 1}
+        wait(lambda: extra.bridged.counts["refused"] == 4)
+        assert extra.bridged.counts.reasons() == {"repeated": 1, "checksum": 1, "not_finite": 1, "length": 1}
         publish(0.75, 2)  # 255, 0 and 1 are missing
-        wait(lambda: beside.command[0] == 0.75)
-        assert beside.bridged.counts["commands_missed"] == 3
+        wait(lambda: extra.command[0] == 0.75)
+        assert extra.bridged.counts["commands_missed"] == 3
         bridge.time_out_cycles = 30.0
-        wait(lambda: beside.command[0] == 0.0)  # that many cycles of silence: neutral
-        assert beside.bridged.counts["time_outs"] >= 1
+        wait(lambda: extra.command[0] == 0.0)  # that many cycles of silence: neutral
+        assert extra.bridged.counts["time_outs"] >= 1
     assert any(f"every node on CAN virtual {channel} can drive the robot: left.front, left.back" in line
-               for line in beside.bridged.messages)  # fmt: skip
+               for line in extra.bridged.messages)  # fmt: skip
 
 
 def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, make_host: Callable[..., Host]) -> None:
     """Nothing is answered while a command is late: in this loop, which waits, no step is taken."""
     bridge = Can(interface="virtual", channel=channel, claim=("left.front",), time_out="loop", checksum="", counter="")
-    with Beside(bridge, make_host) as beside:
-        database = own_file(peer, beside)
+    with Beside(bridge, make_host) as extra:
+        database = own_file(peer, extra)
         front = database.get_message_by_name("Command_left_front")
 
         def publish(value: float) -> None:
@@ -174,12 +174,12 @@ def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, m
             peer.send(can.Message(arbitration_id=front.frame_id, data=data, is_extended_id=False))
 
         publish(0.5)
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         wait(lambda: bridge.waits)
-        assert beside.command[0] == 0.5
-        assert any("the plant's miss policy acts" in line for line in beside.bridged.messages)
+        assert extra.command[0] == 0.5
+        assert any("the plant's miss policy acts" in line for line in extra.bridged.messages)
         publish(0.25)
-        wait(lambda: beside.command[0] == 0.25)
+        wait(lambda: extra.command[0] == 0.25)
 
 
 def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: int) -> None:
@@ -207,9 +207,9 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
         try:
             with process("decode", GROUP, str(multicast), str(tmp_path / "robot.dbc"), "angle", "rate") as expected:
                 assert expected() == {"ready": True}
-                found = expected()
-            assert set(found["angle"]) == {"angle"}
-            assert isinstance(found["rate"]["rate"], float)
+                results = expected()
+            assert set(results["angle"]) == {"angle"}
+            assert isinstance(results["rate"]["rate"], float)
             assert "angle: " in monitor(str(tmp_path / "robot.dbc"), multicast)
         finally:
             bridge.kill()
@@ -271,37 +271,37 @@ USERS = {
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    made = tmp_path / "users.dbc"
-    made.write_text(FILE)
-    return str(made)
+    built = tmp_path / "users.dbc"
+    built.write_text(FILE)
+    return str(built)
 
 
 def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make_host: Callable[..., Host]) -> None:
     database = cantools.database.load_file(file)
     bridge = Can(interface="virtual", channel=channel, dbc=file, peer_timeout_s=60.0, **USERS)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         counts = []
         for frame in itertools.islice(messages(peer), 20):
             assert frame.arbitration_id == 291
-            found = database.decode_message(291, frame.data)
-            assert found["Thrust"] == pytest.approx(20.0, abs=1e-3)
+            result = database.decode_message(291, frame.data)
+            assert result["Thrust"] == pytest.approx(20.0, abs=1e-3)
             assert frame.data[6] == frame.data[0] ^ frame.data[1] ^ frame.data[2] ^ frame.data[3] ^ frame.data[4] ^ (
                 frame.data[5] ^ frame.data[7]
             )
-            counts.append(found["Alive"])
+            counts.append(result["Alive"])
         assert [(b - a) % 16 for a, b in itertools.pairwise(counts)] == [1] * 19
         steer = database.get_message_by_name("Steer")
         assert steer.is_extended_frame
         data = steer.encode({"Front": 30.0, "Back": 20.0, "Alive": 3})
         peer.send(can.Message(arbitration_id=steer.frame_id, data=data, is_extended_id=True))
-        wait(lambda: beside.command[:2] == pytest.approx([30.0 * DEGREE, -20.0 * DEGREE]))
+        wait(lambda: extra.command[:2] == pytest.approx([30.0 * DEGREE, -20.0 * DEGREE]))
         peer.send(can.Message(arbitration_id=steer.frame_id & 0x7FF, data=data, is_extended_id=False))  # another
         peer.send(can.Message(is_error_frame=True))
         peer.send(can.Message(arbitration_id=steer.frame_id, is_remote_frame=True, is_extended_id=True))
         data = steer.encode({"Front": 10.0, "Back": 20.0, "Alive": 4})
         peer.send(can.Message(arbitration_id=steer.frame_id, data=data, is_extended_id=True))
-        wait(lambda: beside.command[0] == pytest.approx(10.0 * DEGREE))
-    assert beside.bridged.counts.reasons() == {}
+        wait(lambda: extra.command[0] == pytest.approx(10.0 * DEGREE))
+    assert extra.bridged.counts.reasons() == {}
 
 
 @pytest.mark.parametrize(
@@ -323,13 +323,13 @@ def test_what_does_not_fit_the_plant(
     parts: dict[str, Any], text: str, channel: str, file: str, make_host: Callable[..., Host]
 ) -> None:
     bridge = Can(**{"interface": "virtual", "channel": channel, "dbc": file, "first_id": 0x200} | parts)
-    beside = Beside(bridge, make_host)
-    with beside.running, beside.bridged:
-        wait(lambda: beside.bridged.fault is not None)
-        beside.running.end()
-    assert isinstance(beside.bridged.fault, rtmms.ModelError)
+    extra = Beside(bridge, make_host)
+    with extra.running, extra.bridged:
+        wait(lambda: extra.bridged.fault is not None)
+        extra.running.end()
+    assert isinstance(extra.bridged.fault, rtmms.ModelError)
     with pytest.raises(rtmms.ModelError, match=text):
-        raise beside.bridged.fault
+        raise extra.bridged.fault
 
 
 @pytest.mark.parametrize(
@@ -377,68 +377,68 @@ def test_a_multiplexed_message_is_refused() -> None:
 
 def test_a_longer_frame_of_can_fd_is_cut() -> None:
     database = cantools.database.load_string(FILE, "dbc")
-    taken = DrivingMessage(Layout(database.get_message_by_name("Steer"), "", "", "xor"), {"Front": "Front"}, 0.0)
-    assert taken.read(struct.pack("<hh", 100, 0) + bytes(12)) == {"Front": 10.0}
+    used = DrivingMessage(Layout(database.get_message_by_name("Steer"), "", "", "xor"), {"Front": "Front"}, 0.0)
+    assert used.read(struct.pack("<hh", 100, 0) + bytes(12)) == {"Front": 10.0}
     with pytest.raises(Refusal, match="expected 8 bytes, got 4"):
-        taken.read(bytes(4))
+        used.read(bytes(4))
 
 
 # -- a bus that comes and goes --------------------------------------------------------------------------------------
 
 
 def test_no_bus_is_there(make_host: Callable[..., Host]) -> None:
-    with Beside(Can(interface="socketcan", channel="none-such0", claim=("left.*",)), make_host) as beside:
-        wait(lambda: beside.bridged.counts["not_there"] >= 2 and beside.bridged.counts["states"] > 10)
-    assert sum("trying again" in line for line in beside.bridged.messages) == 1
+    with Beside(Can(interface="socketcan", channel="none-such0", claim=("left.*",)), make_host) as extra:
+        wait(lambda: extra.bridged.counts["not_there"] >= 2 and extra.bridged.counts["states"] > 10)
+    assert sum("trying again" in line for line in extra.bridged.messages) == 1
 
 
 def test_a_bus_that_goes_and_comes_back(
     channel: str, peer: can.BusABC, monkeypatch: pytest.MonkeyPatch, make_host: Callable[..., Host]
 ) -> None:
-    made: list[Any] = []
+    built: list[Any] = []
     real = can.Bus
 
     def bus(**options: Any) -> Any:
-        made.append(real(**options))
-        return made[-1]
+        built.append(real(**options))
+        return built[-1]
 
     monkeypatch.setattr(can, "Bus", bus)
-    with Beside(Can(interface="virtual", channel=channel), make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"] > 3)
+    with Beside(Can(interface="virtual", channel=channel), make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"] > 3)
 
         def down(*_: Any, **__: Any) -> None:
             raise can.CanOperationError("Network is down", errno.ENETDOWN)
 
-        made[0].send = down
-        wait(lambda: len(made) == 2)
-        sent = beside.bridged.counts["sent"]
-        wait(lambda: beside.bridged.counts["sent"] > sent + 3)
-    assert beside.bridged.counts["lost"] == 1
-    assert any("is lost" in line for line in beside.bridged.messages)
+        built[0].send = down
+        wait(lambda: len(built) == 2)
+        sent = extra.bridged.counts["sent"]
+        wait(lambda: extra.bridged.counts["sent"] > sent + 3)
+    assert extra.bridged.counts["lost"] == 1
+    assert any("is lost" in line for line in extra.bridged.messages)
 
 
 def test_a_flood_costs_no_state(channel: str, peer: can.BusABC, make_host: Callable[..., Host]) -> None:
-    with Beside(Can(interface="virtual", channel=channel, claim=("left.*",)), make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"] > 3)
+    with Beside(Can(interface="virtual", channel=channel, claim=("left.*",)), make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"] > 3)
         for i in range(5000):
             peer.send(can.Message(arbitration_id=0x100 + i % 2, data=bytes(6), is_extended_id=False))
-        states = beside.bridged.counts["states"]
-        wait(lambda: beside.bridged.counts["states"] > states + 100 and beside.bridged.counts["refused"])
-    assert set(beside.bridged.counts.reasons()) == {"checksum"}
-    assert beside.command == [0.0] * 4
+        states = extra.bridged.counts["states"]
+        wait(lambda: extra.bridged.counts["states"] > states + 100 and extra.bridged.counts["refused"])
+    assert set(extra.bridged.counts.reasons()) == {"checksum"}
+    assert extra.command == [0.0] * 4
 
 
 # -- CiA 402 --------------------------------------------------------------------------------------------------------
 
 
 def drive(kind: str = "position") -> Drive:
-    made = Drive(kind, 1000.0, -1.0, 1.0, 0.0)
-    made.measured(0.25, 0.0)
-    return made
+    built = Drive(kind, 1000.0, -1.0, 1.0, 0.0)
+    built.measured(0.25, 0.0)
+    return built
 
 
 def test_the_state_machine_of_a_drive() -> None:
-    one = drive()
+    item = drive()
     path = [
         (0x0F, Power.SWITCH_ON_DISABLED), (0x06, Power.READY_TO_SWITCH_ON), (0x07, Power.SWITCHED_ON),
         (0x0F, Power.OPERATION_ENABLED), (0x07, Power.SWITCHED_ON), (0x0F, Power.OPERATION_ENABLED),
@@ -447,55 +447,55 @@ def test_the_state_machine_of_a_drive() -> None:
         (0x00, Power.SWITCH_ON_DISABLED),
     ]  # fmt: skip
     for word, power in path:
-        one.control(word)
-        assert one.power is power, hex(word)
-    one.fail()
+        item.control(word)
+        assert item.power is power, hex(word)
+    item.fail()
     for word, power in ((0x06, Power.FAULT), (0x80, Power.SWITCH_ON_DISABLED), (0x80, Power.SWITCH_ON_DISABLED)):
-        one.control(word)
-        assert one.power is power
-    assert one.status() & 0x6F == 0x40
+        item.control(word)
+        assert item.power is power
+    assert item.status() & 0x6F == 0x40
 
 
 def test_targets_of_a_position_drive() -> None:
-    one = drive()
-    one.target_position = 800
-    assert one.drive(0.01) == 0.25, "it holds until it is enabled"
+    item = drive()
+    item.target_position = 800
+    assert item.drive(0.01) == 0.25, "it holds until it is enabled"
     for word in (0x06, 0x07, 0x0F):
-        one.control(word)
-    assert one.drive(0.01) == 0.8
-    one.target_position = 5000
-    assert one.drive(0.01) == 1.0, "never beyond the actuator's limits"
-    assert one.set_mode(PROFILE_POSITION)
-    one.measured(1.0, 0.0)
-    one.profile_velocity = 500
-    one.target_position = 0
-    assert one.drive(0.1) == 1.0, "a set-point counts from the rising edge of bit 4"
-    one.control(0x1F)
-    assert one.status() & 1 << 12
-    assert [round(one.drive(0.1), 6) for _ in range(3)] == [0.95, 0.9, 0.85]
-    one.control(0x0F)
-    assert not one.status() & 1 << 12
-    one.control(0x10F)
-    assert round(one.drive(0.1), 6) == 0.85, "halt"
-    one.control(0x0F)
-    assert one.set_mode(PROFILE_VELOCITY)
-    one.target_velocity = 100
-    assert round(one.drive(0.1), 6) == 0.86
-    assert not one.set_mode(6)
-    assert one.supported == 0b1_1000_0101
+        item.control(word)
+    assert item.drive(0.01) == 0.8
+    item.target_position = 5000
+    assert item.drive(0.01) == 1.0, "never beyond the actuator's limits"
+    assert item.set_mode(PROFILE_POSITION)
+    item.measured(1.0, 0.0)
+    item.profile_velocity = 500
+    item.target_position = 0
+    assert item.drive(0.1) == 1.0, "a set-point counts from the rising edge of bit 4"
+    item.control(0x1F)
+    assert item.status() & 1 << 12
+    assert [round(item.drive(0.1), 6) for _ in range(3)] == [0.95, 0.9, 0.85]
+    item.control(0x0F)
+    assert not item.status() & 1 << 12
+    item.control(0x10F)
+    assert round(item.drive(0.1), 6) == 0.85, "halt"
+    item.control(0x0F)
+    assert item.set_mode(PROFILE_VELOCITY)
+    item.target_velocity = 100
+    assert round(item.drive(0.1), 6) == 0.86
+    assert not item.set_mode(6)
+    assert item.supported == 0b1_1000_0101
 
 
 def test_a_velocity_drive_has_no_positions() -> None:
-    one = drive("velocity")
-    assert one.supported == 0b1_0000_0100
-    assert not one.set_mode(CYCLIC_POSITION)
-    one.target_velocity = 500
+    item = drive("velocity")
+    assert item.supported == 0b1_0000_0100
+    assert not item.set_mode(CYCLIC_POSITION)
+    item.target_velocity = 500
     for word in (0x06, 0x07, 0x0F):
-        assert one.drive(0.01) == 0.0
-        one.control(word)
-    assert one.drive(0.01) == 0.5
-    one.control(0x00)
-    assert one.drive(0.01) == 0.0
+        assert item.drive(0.01) == 0.0
+        item.control(word)
+    assert item.drive(0.01) == 0.5
+    item.control(0x00)
+    assert item.drive(0.01) == 0.0
 
 
 def test_a_drive_is_where_its_rod_is(channel: str) -> None:
@@ -518,9 +518,9 @@ def test_the_pages_eds_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "bridges" / "can.md").read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(block, {})
-    found = canopen.import_od(str(tmp_path / "drive.eds"))
-    assert found[0x6040].name == "Controlword"
-    assert (found[0x1400][1].default, found[0x1802][1].default) == (0x201, 0x381)
+    result = canopen.import_od(str(tmp_path / "drive.eds"))
+    assert result[0x6040].name == "Controlword"
+    assert (result[0x1400][1].default, result[0x1802][1].default) == (0x201, 0x381)
 
 
 def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable[..., Host]) -> None:
@@ -530,8 +530,8 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
         drives=(DriveAt(node=5, actuator="left.front", counts=2000.0),
                 DriveAt(node=6, actuator="left.back", counts=2000.0)),
     )  # fmt: skip
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["connections"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["connections"])
         with process("master", GROUP, str(multicast), "5", "2000") as expected:
             assert expected() == {"ready": True}
             about = expected()
@@ -542,12 +542,12 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
             assert moved["position"] == pytest.approx(1000, abs=2)
             assert moved["status"] & 0x6F == 0x27
             assert moved["status"] & 1 << 10, "target reached"
-            wait(lambda: beside.command[0] != 0.5)
+            wait(lambda: extra.command[0] != 0.5)
             assert expected()["moved"] < 500
             bridge.peer_watch.limit_s = 0.5  # the master falls silent now: before, a busy machine must not make it
-            found = expected()
-            assert found["emergencies"][:1] == [0x8130]
-            assert found["fault"] == "FAULT"
+            result = expected()
+            assert result["emergencies"][:1] == [0x8130]
+            assert result["fault"] == "FAULT"
             assert expected()["reset"] & 0x4F == 0x40
-        assert beside.command[1] == 0.0, "the other drive was never switched on"
-    assert any("every node on CAN udp_multicast" in line for line in beside.bridged.messages)
+        assert extra.command[1] == 0.0, "the other drive was never switched on"
+    assert any("every node on CAN udp_multicast" in line for line in extra.bridged.messages)

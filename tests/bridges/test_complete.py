@@ -31,8 +31,8 @@ def module_name(path: Path) -> str:
 def bridges_of(path: Path) -> list[type[rtmms.Bridge]]:
     module = importlib.import_module(f"rtmms_bridges.{path.stem}")
     return [
-        one for _, one in inspect.getmembers(module, inspect.isclass)
-        if issubclass(one, rtmms.Bridge) and one.__module__ == module.__name__
+        item for _, item in inspect.getmembers(module, inspect.isclass)
+        if issubclass(item, rtmms.Bridge) and item.__module__ == module.__name__
     ]  # fmt: skip
 
 
@@ -48,19 +48,19 @@ def test_there_are_bridges() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_has_one_bridge(name: str) -> None:
-    (one,) = bridges_of(ROOT / "bridges" / f"{name}.py")
-    assert ENTRIES[name] == f"rtmms_bridges.{name}:{one.__name__}"
-    assert load_bridge(name) is one
-    assert one.__doc__
-    assert dataclasses.is_dataclass(one)
+    (item,) = bridges_of(ROOT / "bridges" / f"{name}.py")
+    assert ENTRIES[name] == f"rtmms_bridges.{name}:{item.__name__}"
+    assert load_bridge(name) is item
+    assert item.__doc__
+    assert dataclasses.is_dataclass(item)
 
 
 @pytest.mark.full  # some examples are read by the bridge's own library
 @pytest.mark.parametrize("name", NAMES)
 def test_its_example_loads_and_reports_how_to_use_it(name: str) -> None:
     file = ROOT / "bridges" / "examples" / f"{name}.toml"
-    made = construct(load_bridge(name), "bridge", name, {"config": str(file)})
-    assert isinstance(made, rtmms.Bridge)
+    built = construct(load_bridge(name), "bridge", name, {"config": str(file)})
+    assert isinstance(built, rtmms.Bridge)
     assert read_toml(str(file)), "an example that sets nothing shows nothing"
     assert f"{name}:config=bridges/examples/{name}.toml" in file.read_text().splitlines()[0]
 
@@ -80,12 +80,12 @@ def test_it_has_a_test(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_libraries_are_an_extra(name: str) -> None:
-    one = load_bridge(name)
-    assert bool(one.requires) == bool(one.extra)
-    if one.extra:
-        listed = " ".join(PROJECT["optional-dependencies"][one.extra])
-        assert all(package in listed for package in one.requires.values())
-        assert one.extra in " ".join(PROJECT["optional-dependencies"]["all"])
+    bridge = load_bridge(name)
+    assert bool(bridge.requires) == bool(bridge.extra)
+    if bridge.extra:
+        listed = " ".join(PROJECT["optional-dependencies"][bridge.extra])
+        assert all(package in listed for package in bridge.requires.values())
+        assert bridge.extra in " ".join(PROJECT["optional-dependencies"]["all"])
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

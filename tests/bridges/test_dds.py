@@ -96,10 +96,10 @@ def test_the_bytes_are_ros_2s(release: Any, manta: Any) -> None:
     assert set(sent) == set(PACKAGES) == set(HASHES)
     for name, message in sent.items():
         kind = f"{PACKAGES[name]}/msg/{name}"
-        found = store.deserialize_cdr(message.serialize(), kind)
-        assert same(message, found), name
-        assert bytes(store.serialize_cdr(found, kind)) == message.serialize().ljust(
-            len(store.serialize_cdr(found, kind)), b"\0"
+        result = store.deserialize_cdr(message.serialize(), kind)
+        assert same(message, result), name
+        assert bytes(store.serialize_cdr(result, kind)) == message.serialize().ljust(
+            len(store.serialize_cdr(result, kind)), b"\0"
         )
         assert getattr(ros, name).__idl_typename__.replace(".", "::") == f"{PACKAGES[name]}::msg::dds_::{name}_"
 
@@ -193,7 +193,7 @@ def test_another_process_on_loopback_sees_the_robot_and_drives_it(
     make_host: Callable[..., Host], place: dict[str, Any]
 ) -> None:
     bridge = Dds(claim=("left.*",), **place)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         peer = subprocess.Popen(
             [sys.executable, "-c", PEER, str(bridge.domain), bridge.namespace],
             cwd=ROOT,
@@ -202,39 +202,39 @@ def test_another_process_on_loopback_sees_the_robot_and_drives_it(
             text=True,
         )
         try:
-            wait(lambda: beside.command[1] == 0.625)
+            wait(lambda: extra.command[1] == 0.625)
             output, _ = peer.communicate(timeout=6 * PATIENCE_S)
         finally:
             peer.kill()
             peer.wait()
         assert int(output) >= 5
-    assert beside.bridged.fault is None
-    assert beside.bridged.counts["received"] > 0
-    assert beside.running.host.rejected == {}
+    assert extra.bridged.fault is None
+    assert extra.bridged.counts["received"] > 0
+    assert extra.running.host.rejected == {}
 
 
 def test_arrays_as_commands(make_host: Callable[..., Host], place: dict[str, Any]) -> None:
     bridge = Dds(claim=("left.*",), command_type="Float64MultiArray", **place)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         participant = DomainParticipant(bridge.domain)
         topic = Topic(participant, f"rt/{bridge.namespace}/joint_commands", ros.Float64MultiArray)
         writer = DataWriter(participant, topic, qos=DEFAULT)
         wait(writer.get_matched_subscriptions)
         writer.write(ros.Float64MultiArray(data=[0.25, -0.5]))
-        wait(lambda: beside.command == [0.25, -0.5, 0.0, 0.0])
+        wait(lambda: extra.command == [0.25, -0.5, 0.0, 0.0])
         for wrong in ([1.0], [float("nan"), 0.0]):
             writer.write(ros.Float64MultiArray(data=wrong))
-        wait(lambda: beside.bridged.counts["refused"] == 2)
-        assert beside.command == [0.25, -0.5, 0.0, 0.0]
-    assert beside.bridged.counts.reasons() == {"wrong_length": 1, "not_finite": 1}
+        wait(lambda: extra.bridged.counts["refused"] == 2)
+        assert extra.command == [0.25, -0.5, 0.0, 0.0]
+    assert extra.bridged.counts.reasons() == {"wrong_length": 1, "not_finite": 1}
 
 
 def test_huge_samples_and_packets_that_are_none_cost_nothing(
     make_host: Callable[..., Host], place: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
     bridge = Dds(claim=("left.*",), command_type="Float64MultiArray", **place)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         peer = subprocess.Popen([sys.executable, "-c", HUGE, str(bridge.domain), bridge.namespace], cwd=ROOT,
                                 stdin=subprocess.PIPE)  # fmt: skip
@@ -246,13 +246,13 @@ def test_huge_samples_and_packets_that_are_none_cost_nothing(
                             stranger.sendto(
                                 b"RTPS\2\3\1\x10" + bytes(12) + b"\7\1\4\0" + bytes(20), ("127.0.0.1", port)
                             )
-            wait(lambda: beside.command == [0.25, -0.5, 0.0, 0.0])
+            wait(lambda: extra.command == [0.25, -0.5, 0.0, 0.0])
             peer.communicate(timeout=6 * PATIENCE_S)
             assert peer.returncode == 0
         finally:
             peer.kill()
             peer.wait()
-    assert beside.bridged.counts.reasons() == {}  # they are not even read
+    assert extra.bridged.counts.reasons() == {}  # they are not even read
     assert capfd.readouterr().err == ""
 
 
@@ -288,11 +288,11 @@ while count < 10 or not select.select([sys.stdin], [], [], 0)[0]:
 def test_what_is_no_command() -> None:
     names = {"left.front": "rad", "left.back": "rad"}
     mixed = {"arm": "rad", "wheel": "rad/s", "slide": "m", "push": "N", "twist": "N m", "valve": ""}
-    one = ros.JointState(
+    item = ros.JointState(
         name=["twist", "arm", "wheel", "valve"], position=[math.nan, 0.1, 9.0, 0.4], velocity=[9.0, 9.0, 0.2, 9.0],
         effort=[0.3, 9.0, 9.0, 9.0],
     )  # fmt: skip
-    assert values_of(one, mixed) == {"twist": 0.3, "arm": 0.1, "wheel": 0.2, "valve": 0.4}
+    assert values_of(item, mixed) == {"twist": 0.3, "arm": 0.1, "wheel": 0.2, "valve": 0.4}
     assert values_of(ros.Float64MultiArray(ros.MultiArrayLayout(data_offset=1), [9.0, 1.0, 2.0]), names) == {
         "left.front": 1.0, "left.back": 2.0,
     }  # fmt: skip
@@ -371,7 +371,7 @@ def test_who_comes_later_and_asks_nobody_learns_of_it_soon(served: Dds) -> None:
 
 def test_a_publisher_of_commands_that_is_gone(make_host: Callable[..., Host], place: dict[str, Any]) -> None:
     bridge = Dds(claim=("left.*",), **place)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         participant = DomainParticipant(bridge.domain)
         topic = Topic(participant, f"rt/{bridge.namespace}/joint_commands", ros.JointState)
@@ -379,10 +379,10 @@ def test_a_publisher_of_commands_that_is_gone(make_host: Callable[..., Host], pl
         writer = DataWriter(participant, topic, qos=DEFAULT)
         wait(lambda: bridge._drivers == 2)
         writer.write(ros.JointState(name=["left.front"], position=[0.25]))
-        wait(lambda: beside.command[0] == 0.25)
+        wait(lambda: extra.command[0] == 0.25)
         del writer
         wait(lambda: bridge._drivers == 1)
-        assert beside.command[0] == 0.25
+        assert extra.command[0] == 0.25
         del other
-        wait(lambda: beside.command[0] == 0.0)
-        assert beside.bridged.counts["peer_lost"] == 1
+        wait(lambda: extra.command[0] == 0.0)
+        assert extra.bridged.counts["peer_lost"] == 1

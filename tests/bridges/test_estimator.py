@@ -72,7 +72,7 @@ def test_what_it_publishes(listener: socket.socket, tmp_path: Path) -> None:
     sent = bridge.counts["sent"]
     assert 49 <= sent <= 51
     received = [json.loads(listener.recv(4096)) for _ in range(sent)]
-    times = [one["time"] for one in received]
+    times = [item["time"] for item in received]
     assert times == sorted(times)
     assert np.diff(times) == pytest.approx(0.1, abs=6e-3)
     last, true = received[-1], plant.observe()

@@ -108,7 +108,11 @@ def test_each_text_of_a_controller_is_a_file_or_plain(name: str) -> None:
     controller = load_controller(name)
     files = controller_files(controller)
     assert files == CONTROLLER_FILES.get(name, {})
-    texts = {key for key, one in controller_parameters(controller).items() if re.search(r"\bstr\b", one.kind)}
+    texts = {
+        key
+        for key, controller_parameter in controller_parameters(controller).items()
+        if re.search(r"\bstr\b", controller_parameter.kind)
+    }
     assert texts - set(files) == set(PLAIN_OF_CONTROLLERS.get(name, ()))
 
 
@@ -129,12 +133,12 @@ sys.addaudithook(_note)
 def noting(word: str) -> Iterator[list[str]]:
     """Within: what is opened; afterwards the list has those with the word in their names."""
     global _opened
-    _opened = found = []
+    _opened = result = []
     try:
-        yield found
+        yield result
     finally:
         _opened = None
-        found[:] = [one for one in found if word in one]
+        result[:] = [item for item in result if word in item]
 
 
 PROBE = "probe-of-a-name"
@@ -161,9 +165,9 @@ def test_a_bridge_opens_nothing_by_a_text_that_is_not_declared(
     for key in PLAIN.get(name, ()):
         for text in attempts(tmp_path):
             for word in (text, f"a={text}", f"{text}=a"):
-                with noting(PROBE) as found, contextlib.suppress(RtmmsError, OSError):
+                with noting(PROBE) as result, contextlib.suppress(RtmmsError, OSError):
                     construct(bridge, "bridge", name, first | {key: word})
-                assert found == [], f"{name}: {key}={word}"
+                assert result == [], f"{name}: {key}={word}"
 
 
 @pytest.mark.parametrize("name", OWN_CONTROLLERS)
@@ -174,17 +178,17 @@ def test_a_controller_opens_nothing_by_a_text_that_is_not_declared(
     make_probes(tmp_path)
     for key in PLAIN_OF_CONTROLLERS.get(name, ()):
         for text in attempts(tmp_path):
-            with noting(PROBE) as found, contextlib.suppress(RtmmsError, OSError):
+            with noting(PROBE) as result, contextlib.suppress(RtmmsError, OSError):
                 build(f"{name}:{key}={text}")
-            assert found == [], f"{name}: {key}={text}"
+            assert result == [], f"{name}: {key}={text}"
 
 
 def test_what_is_opened_is_noted(tmp_path: Path) -> None:
     """The two tests above would see it."""
     (tmp_path / f"{PROBE}.toml").write_text('profile = "typical"\n')
-    with noting(PROBE) as found:
+    with noting(PROBE) as result:
         construct(load_bridge("estimator"), "bridge", "estimator", {"sensors": str(tmp_path / f"{PROBE}.toml")})
-    assert found
+    assert result
 
 
 # --- What the source opens later, in `open` or `start`.
@@ -199,27 +203,27 @@ OPENERS = {
 
 def named_in_openers(source: str) -> set[str]:
     """Names x of each `self.x` within the arguments of an opener."""
-    found = set()
-    for call in (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call)):
+    result = set()
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if name in OPENERS:
-            for part in ast.walk(ast.Module([ast.Expr(one) for one in call.args], [])):
+            for part in ast.walk(ast.Module([ast.Expr(arg) for arg in call.args], [])):
                 if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == "self":
-                    found.add(part.attr)
-    return found
+                    result.add(part.attr)
+    return result
 
 
 @pytest.mark.parametrize("name", [*OWN_BRIDGES, *OWN_CONTROLLERS])
 def test_what_the_source_opens_is_declared(name: str) -> None:
     if name in OWN_BRIDGES:
-        one: Any = load_bridge(name)
-        known, files = set(hints(one)), bridge_files(one)
+        item: Any = load_bridge(name)
+        known, files = set(hints(item)), bridge_files(item)
         plain: tuple[str, ...] = PLAIN.get(name, ())
     else:
-        one = load_controller(name)
-        known, files = set(controller_parameters(one)), controller_files(one)
+        item = load_controller(name)
+        known, files = set(controller_parameters(item)), controller_files(item)
         plain = PLAIN_OF_CONTROLLERS.get(name, ())
-    source = Path(inspect.getfile(one)).read_text(encoding="utf-8")
+    source = Path(inspect.getfile(item)).read_text(encoding="utf-8")
     assert {key for key in named_in_openers(source) & known if key in plain} == set()
     assert set(files) - {"config"} <= known
 
@@ -259,11 +263,11 @@ def test_helics_words_are_one_each(key: str) -> None:
 
 
 def test_helics_core_gets_its_words_from_typed_keys_alone() -> None:
-    made = Helics(
+    built = Helics(
         broker="127.0.0.1:23404", broker_key="secret", local_interface="127.0.0.1", local_port=24000, timeout_s=1.5,
         network_timeout_s=2.0, heartbeat_s=0.5, slow_responding=True,
     )  # fmt: skip
-    assert made._core_words().split() == [
+    assert built._core_words().split() == [
         "--federates=1", "--loglevel=no_print", "--config=/dev/null", "--broker_address=127.0.0.1",
         "--brokerport=23404", "--brokerkey=secret", "--local_interface=127.0.0.1", "--localport=24000",
         "--timeout=1500ms", "--networktimeout=2000ms", "--tick=500ms", "--slowresponding",
@@ -388,8 +392,8 @@ OPTIONAL_PARTS = [
     [pytest.param(name, parts, marks=LIBRARY.get(name, ())) for name, parts in (*BEYOND.items(), *OPTIONAL_PARTS)],
 )
 def test_a_bridge_reports_what_reaches_beyond_this_machine(name: str, parts: dict[str, str]) -> None:
-    made = construct(load_bridge(name), "bridge", name, parts)
-    assert made.beyond(), parts
+    built = construct(load_bridge(name), "bridge", name, parts)
+    assert built.beyond(), parts
 
 
 HERE = {
@@ -398,7 +402,7 @@ HERE = {
 }
 
 
-@pytest.mark.parametrize("name", [one for one in MADE if one.values != ("serial",)])  # a line leaves the machine
+@pytest.mark.parametrize("name", [item for item in MADE if item.values != ("serial",)])  # a line leaves the machine
 def test_by_default_a_bridge_stays_on_this_machine(name: str) -> None:
     parts = HERE.get(name, {})
     importlib.import_module(load_bridge(name).__module__)

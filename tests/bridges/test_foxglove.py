@@ -64,7 +64,7 @@ def test_transforms_are_the_state(served: Foxglove, manta: Any) -> None:
     assert [t.x, t.y, t.z] == manta[1]["position"]
     w, x, y, z = manta[1]["quaternion"]
     assert [r.w, r.x, r.y, r.z] == ([w, x, y, z] if w >= 0 else [-w, -x, -y, -z])
-    assert [(one.parent_frame_id, one.child_frame_id) for one in (left, right)] == [
+    assert [(item.parent_frame_id, item.child_frame_id) for item in (left, right)] == [
         ("body", "left_fin"), ("body", "right_fin")
     ]  # fmt: skip
     assert left.translation.y > 0 > right.translation.y
@@ -171,16 +171,16 @@ def sets_nodelay(port: int) -> Iterator[bool]:
         with contextlib.suppress(OSError):
             if not stat.S_ISSOCK(os.fstat(int(fd)).st_mode):
                 continue
-            found = socket.socket(fileno=os.dup(int(fd)))
-        with contextlib.suppress(OSError), found:
-            found.getpeername()
-            if found.getsockname()[1:2] == (port,):
-                yield bool(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            result = socket.socket(fileno=os.dup(int(fd)))
+        with contextlib.suppress(OSError), result:
+            result.getpeername()
+            if result.getsockname()[1:2] == (port,):
+                yield bool(result.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
 
 def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=reserve_ports(), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as viewer:
             viewer.subscribe("/tf", "/outputs")
@@ -192,14 +192,14 @@ def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..
             assert "/scene" not in viewer.channels
             assert "/joint_states" not in viewer.channels
             assert "clientPublish" not in viewer.server_info["capabilities"]
-    assert beside.bridged.fault is None
-    assert beside.bridged.messages[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
-    assert not any("can drive" in line for line in beside.bridged.messages)
+    assert extra.bridged.fault is None
+    assert extra.bridged.messages[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
+    assert not any("can drive" in line for line in extra.bridged.messages)
 
 
 def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=0, claim=("left.*",))
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as viewer:
             viewer.read()
@@ -210,21 +210,21 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
             ])  # fmt: skip
             viewer.publish(2, b'{"values": {"left.back": 0.5}}')
             viewer.publish(1, b'{"values": {"left.front": 0.75}}')
-            wait(lambda: beside.command[0] == 0.75)
+            wait(lambda: extra.command[0] == 0.75)
             for wrong in (b"", b"{", b"[]", b'{"values": {"left.front": NaN}}', b'{"values": {"right.front": 1}}'):
                 viewer.publish(1, wrong)
             viewer.socket.send(b"\x99\xff\x00")
             viewer.socket.send("nonsense")
-            wait(lambda: beside.bridged.counts["refused"] == 5)
-            assert beside.command == [0.75, 0.0, 0.0, 0.0]
-    assert OPEN_TO_ALL.format(pages="https://app.foxglove.dev") in beside.bridged.messages
-    assert beside.bridged.counts.reasons() == {"malformed": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
-    assert beside.running.host.rejected == {}
+            wait(lambda: extra.bridged.counts["refused"] == 5)
+            assert extra.command == [0.75, 0.0, 0.0, 0.0]
+    assert OPEN_TO_ALL.format(pages="https://app.foxglove.dev") in extra.bridged.messages
+    assert extra.bridged.counts.reasons() == {"malformed": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
+    assert extra.running.host.rejected == {}
 
 
 def test_a_client_that_leaves_lets_go_and_cannot_shut_others_out(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=0, claim=("left.*",))
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as greedy, Viewer(bridge.relay.port) as viewer:
             greedy.read()
@@ -233,19 +233,19 @@ def test_a_client_that_leaves_lets_go_and_cannot_shut_others_out(make_host: Call
                 for i in range(1, 1500)
             ])  # fmt: skip
             greedy.publish(1, b'{"values": {"left.back": 0.5}}')
-            wait(lambda: beside.command[1] == 0.5)
+            wait(lambda: extra.command[1] == 0.5)
             viewer.read()
             viewer.send(op="advertise", channels=[
                 {"id": 1, "topic": "/command", "encoding": "json", "schemaName": ""},
             ])  # fmt: skip
             viewer.publish(1, b'{"values": {"left.front": 0.75}}')
-            wait(lambda: beside.command[:2] == [0.75, 0.5])
+            wait(lambda: extra.command[:2] == [0.75, 0.5])
             greedy.socket.close()
             viewer.publish(1, b'{"values": {"left.front": 0.25}}')
-            wait(lambda: beside.command[:2] == [0.25, 0.5])
-            assert not beside.bridged.counts["peer_lost"], "the last one who gave commands is here"
-        wait(lambda: beside.command[:2] == [0.0, 0.0])
-        assert beside.bridged.counts["peer_lost"] == 1
+            wait(lambda: extra.command[:2] == [0.25, 0.5])
+            assert not extra.bridged.counts["peer_lost"], "the last one who gave commands is here"
+        wait(lambda: extra.command[:2] == [0.0, 0.0])
+        assert extra.bridged.counts["peer_lost"] == 1
 
 
 def test_numbers_that_are_none_are_not_plotted(served: Foxglove, manta: Any) -> None:
@@ -261,8 +261,8 @@ def test_numbers_that_are_none_are_not_plotted(served: Foxglove, manta: Any) -> 
 
 
 def test_what_is_wrong_is_reported(manta: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
         with pytest.raises(rtmms.ModelError, match=f"cannot listen at 127.0.0.1:{port}: .*Address already in use"):
             opened(Foxglove(port=port), manta[0])
     with pytest.raises(rtmms.ModelError, match=r"/nowhere\.pem: No such file"):

@@ -60,9 +60,9 @@ def helics(broker: Broker, federate: str, **arguments: Any) -> Helics:
 def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     """What the pilot publishes at t holds for frames that begin after t, what it reads was published before t."""
     with Broker(3) as root, Broker(1, root) as left, Broker(1, root) as right:
-        one, two = helics(left, "one", layout="numbers"), helics(right, "two", commands="endpoint")
+        item, two = helics(left, "one", layout="numbers"), helics(right, "two", commands="endpoint")
         count = 12
-        with sailing(one) as first, sailing(two) as second:
+        with sailing(item) as first, sailing(two) as second:
             pilot = Pilot(root, 0.1, count, {"pilot/one": ("one/thrust", "cm/s")},
                           {"one/position[0]": "cm", "two/velocity": "m/s"}, lambda k: 10.0 * (k + 1))  # fmt: skip
             pilot.messages = {
@@ -77,8 +77,8 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
             published = (frame - 1) // 2  # the pilot's last time that is before frame * 0.05 s
             expected = 0.1 * (published + 1) if frame else 0.0
             assert thrust[50 * frame : 50 * (frame + 1)] == pytest.approx([expected] * 50), frame
-        found = [value for value, _ in second.plant.commands]
-        assert found[349:352] == [0.0, 0.5, 0.5]  # sent at 0.3 s: from the frame at 0.35 s on
+        result = [value for value, _ in second.plant.commands]
+        assert result[349:352] == [0.0, 0.5, 0.5]  # sent at 0.3 s: from the frame at 0.35 s on
     assert [round(time / 0.1) for time in pilot.times] == list(range(count))
     for k in range(1, count):
         x = sum(thrust[: 50 * (2 * k - 1)]) * 1e-3 * 100.0  # cm, at the last frame before the pilot's time
@@ -127,7 +127,7 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
                 wait(lambda: run.drove(1.5))
                 wind.send_signal(how)
                 silence = wait(lambda: re.findall(r"'wind' does not answer for (\S+) s", str(run.bridged.messages)))
-                assert all(float(one) >= 0.4 for one in silence)
+                assert all(float(item) >= 0.4 for item in silence)
                 wait(lambda: run.command == (0.0, 0.0))  # neutral
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
@@ -224,8 +224,8 @@ def test_no_broker_and_something_else_at_its_port() -> None:
 def test_a_broker_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Federate, "_asked", lambda self, target, what: "2.8.1 (2022-06-09)")
     with Broker(1) as broker:
-        found = fault_of(helics(broker, "one"))
-    assert found.startswith("helics: the broker has HELICS 2.8.1, expected 3.x as here (3.")
+        result = fault_of(helics(broker, "one"))
+    assert result.startswith("helics: the broker has HELICS 2.8.1, expected 3.x as here (3.")
 
 
 def test_units_that_do_not_convert() -> None:

@@ -50,8 +50,8 @@ def next_report(child: subprocess.Popen[str]) -> dict[str, Any]:
     assert child.stdout is not None
     line = child.stdout.readline()
     assert line, f"the peer ended with {child.wait(PATIENCE_S)}"
-    found: dict[str, Any] = json.loads(line)
-    return found
+    content: dict[str, Any] = json.loads(line)
+    return content
 
 
 def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float]) -> None:
@@ -62,29 +62,31 @@ def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float])
         child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(reserve_ports())],
                                  stdout=subprocess.PIPE, text=True, cwd=ROOT)  # fmt: skip
         try:
-            found = next_report(child)
-            assert found == {"announce": "torpedo-test", "src": 0x0801, "type": "UUV",
+            result = next_report(child)
+            assert result == {"announce": "torpedo-test", "src": 0x0801, "type": "UUV",
                              "services": f"imc+udp://127.0.0.1:{bridge._port}/"}  # fmt: skip
-            found = next_report(child)
-            assert found["mode"] == "SERVICE"
-            seen = found["state"]
-            assert (math.degrees(seen["lat"]), math.degrees(seen["lon"])) == pytest.approx((41.184, -8.705), abs=1e-9)
-            assert (seen["depth"], seen["z"]) == (2.0, 2.0)
-            assert seen["psi"] == pytest.approx(math.pi / 2, abs=1e-6)  # at rest it looks east
-            found = next_report(child)
-            assert found["entities"] == "Daemon=0;Navigation=1"
-            seen = found["driven"]
-            assert seen["u"] == pytest.approx(0.5, abs=1e-3)
-            assert seen["r"] == pytest.approx(0.25, abs=1e-3)  # rudder -0.25: to the right
-            assert math.hypot(seen["vx"], seen["vy"]) == pytest.approx(0.5, abs=1e-3)
+            result = next_report(child)
+            assert result["mode"] == "SERVICE"
+            observed = result["state"]
+            assert (math.degrees(observed["lat"]), math.degrees(observed["lon"])) == pytest.approx(
+                (41.184, -8.705), abs=1e-9
+            )
+            assert (observed["depth"], observed["z"]) == (2.0, 2.0)
+            assert observed["psi"] == pytest.approx(math.pi / 2, abs=1e-6)  # at rest it looks east
+            result = next_report(child)
+            assert result["entities"] == "Daemon=0;Navigation=1"
+            observed = result["driven"]
+            assert observed["u"] == pytest.approx(0.5, abs=1e-3)
+            assert observed["r"] == pytest.approx(0.25, abs=1e-3)  # rudder -0.25: to the right
+            assert math.hypot(observed["vx"], observed["vy"]) == pytest.approx(0.5, abs=1e-3)
             assert sailing.command == (0.5, -0.25)
-            found = next_report(child)
-            assert found["answer"][:2] == ["START", "SUCCESS"]
-            assert found["answer"][3] == 77
-            assert found["plan"][:3] == ["EXECUTING", "survey", "1"]
-            found = next_report(child)
-            assert found["stopped"][:2] == ["STOP", "SUCCESS"]
-            assert found["plan"][3] == "FAILURE"
+            result = next_report(child)
+            assert result["answer"][:2] == ["START", "SUCCESS"]
+            assert result["answer"][3] == 77
+            assert result["plan"][:3] == ["EXECUTING", "survey", "1"]
+            result = next_report(child)
+            assert result["stopped"][:2] == ["STOP", "SUCCESS"]
+            assert result["plan"][3] == "FAILURE"
         finally:
             child.kill()
             child.communicate()
@@ -109,12 +111,12 @@ def send(bridge: Imc, peer: socket.socket, message: Any, src: int = 0x4001, dst:
 
 def answers(peer: socket.socket) -> list[Any]:
     peer.setblocking(False)
-    found = []
+    result = []
     while True:
         try:
-            found.append(imcpy.Packet.deserialize(peer.recv(65536)))
+            result.append(imcpy.Packet.deserialize(peer.recv(65536)))
         except BlockingIOError:
-            return found
+            return result
 
 
 def announce(bridge: Imc, peer: socket.socket) -> None:
@@ -140,7 +142,7 @@ def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, flo
     swim(bridge, info, 2000, 9.0, 20.5)  # reached: on to the second
     assert asked["autopilot.heading_deg"] == pytest.approx(math.degrees(math.atan2(-20.5, 21.0)), abs=0.01)
     bridge.tick(time.monotonic() + 5.0)
-    (last,) = [one for one in answers(peer) if isinstance(one, imcpy.PlanControlState)][-1:]
+    (last,) = [answer for answer in answers(peer) if isinstance(answer, imcpy.PlanControlState)][-1:]
     assert (last.state.name, last.man_id, last.plan_progress) == ("EXECUTING", "2", 50.0)
     swim(bridge, info, 3000, 29.0, 0.0)
     assert asked["autopilot.speed_m_s"] == 0.0
@@ -164,8 +166,8 @@ def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.so
     for name in ("b", "a"):
         start.plan_id = name
         send(bridge, peer, start)
-    reply = [(type(one).__name__, one.type.name, one.info) for one in answers(peer)
-            if isinstance(one, imcpy.PlanDB | imcpy.PlanControl)]  # fmt: skip
+    reply = [(type(answer).__name__, answer.type.name, answer.info) for answer in answers(peer)
+            if isinstance(answer, imcpy.PlanDB | imcpy.PlanControl)]  # fmt: skip
     assert reply == [("PlanDB", "SUCCESS", ""), ("PlanControl", "FAILURE", "the bridge has no plan 'b'"),
                     ("PlanControl", "SUCCESS", "")]  # fmt: skip
     heading = imcpy.DesiredHeading()
@@ -181,7 +183,7 @@ def test_without_words_a_plan_fails_and_reports_why(peer: socket.socket) -> None
     bridge = opened(Imc(port=0, home=HOME), plant_info(*POSE))
     announce(bridge, peer)
     send(bridge, peer, sample_plan(HOME, ((10.0, 20.0),)))
-    (answer,) = [one for one in answers(peer) if isinstance(one, imcpy.PlanControl)]
+    (answer,) = [answer for answer in answers(peer) if isinstance(answer, imcpy.PlanControl)]
     assert (answer.type.name, answer.info) == (
         "FAILURE",
         "no controller steers; give parameter_channels=heading_deg=CONTROLLER.PARAMETER",
@@ -193,7 +195,7 @@ def test_plans_that_are_none() -> None:
     with pytest.raises(Refusal, match="expected a plan specification"):
         places(imcpy.Goto(), HOME)
     plan = sample_plan(HOME, ((1.0, 2.0), (3.0, 4.0))).arg
-    assert [(round(one.x, 2), round(one.y, 2)) for one in places(plan, HOME)] == [(1.0, 2.0), (3.0, 4.0)]
+    assert [(round(place.x, 2), round(place.y, 2)) for place in places(plan, HOME)] == [(1.0, 2.0), (3.0, 4.0)]
     back = imcpy.PlanTransition()
     back.source_man, back.dest_man = "2", "1"
     plan.transitions.append(back)
@@ -248,11 +250,11 @@ def test_who_announces_is_answered_at_its_own_address_alone() -> None:
     assert node is not None
     assert node.place == ("127.0.0.1", 6001)
     assert nodes.announced(1, "a", "imc+udp://127.0.0.1:6002/", "127.0.0.1", 1.0) is None
-    assert [one.place for one in nodes] == [("127.0.0.1", 6002)]
+    assert [node.place for node in nodes] == [("127.0.0.1", 6002)]
     for i in range(100):
         nodes.announced(i + 2, "b", "imc+udp://127.0.0.1:1/", "127.0.0.1", 50.0)
     assert len(nodes) == 32
-    assert [one.number for one in nodes.forget(62.0)] == [1]
+    assert [item.number for item in nodes.forget(62.0)] == [1]
 
 
 def test_a_flood_of_plans_is_not_read(peer: socket.socket) -> None:
@@ -322,14 +324,14 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
     servo = imcpy.SetServoPosition()
     servo.id, servo.value, servo.src, servo.dst = 1, 0.5, 0x4001, 0x0801
     good = bytes(imcpy.Packet.serialize(servo))
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["states"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["states"])
         for i in range(5000):
             peer.sendto((good[:-1] + b"x", b"\xff" * 3000, b"")[i % 3], ("127.0.0.1", port))
-        states = beside.bridged.counts["states"]
-        wait(lambda: beside.bridged.counts["states"] > states + 100)
-        wait(lambda: peer.sendto(good, ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) == {"malformed"}
+        states = extra.bridged.counts["states"]
+        wait(lambda: extra.bridged.counts["states"] > states + 100)
+        wait(lambda: peer.sendto(good, ("127.0.0.1", port)) and extra.command[0] == 0.5)
+    assert set(extra.bridged.counts.reasons()) == {"malformed"}
 
 
 @pytest.mark.parametrize(

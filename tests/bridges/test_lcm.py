@@ -86,12 +86,12 @@ def test_generated_code_reads_what_we_write(made: Any) -> None:
     assert list(pose.rotation_rate) == outputs["angular_velocity"]
     assert list(pose.vel) == list(motion.velocity)
     assert list(pose.accel) == list(motion.acceleration or ())
-    found = made.outputs_t.decode(encode_outputs(1.5, 1500, outputs))
-    assert (found.utime, found.step, found.n) == (1_500_000, 1500, len(outputs))
-    read = {one.name: list(one.value) for one in found.output}
+    result = made.outputs_t.decode(encode_outputs(1.5, 1500, outputs))
+    assert (result.utime, result.step, result.n) == (1_500_000, 1500, len(outputs))
+    read = {item.name: list(item.value) for item in result.output}
     assert read == {name: value if isinstance(value, list) else [value] for name, value in outputs.items()}
     assert encode_pose(motion) == pose.encode()
-    assert encode_outputs(1.5, 1500, outputs) == found.encode()
+    assert encode_outputs(1.5, 1500, outputs) == result.encode()
 
 
 def test_we_read_what_generated_code_writes(made: Any) -> None:
@@ -105,59 +105,59 @@ def test_we_read_what_generated_code_writes(made: Any) -> None:
 def test_states_out_and_commands_in(made: Any, make_host: Callable[..., Host], url: str) -> None:
     listener = Listener(url)
     bridge = Lcm(url=url, claim=("left.*",), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         outputs = made.outputs_t.decode(listener.next("RTMMS_OUTPUTS"))
-        assert [one.name for one in outputs.output] == ["position", "quaternion", "speed", "thrust"]
+        assert [item.name for item in outputs.output] == ["position", "quaternion", "speed", "thrust"]
         assert outputs.utime == outputs.step * 1000
         assert list(outputs.output[3].value) == [1.0, 2.0, 3.0, 4.0]
         assert made.pose_t.decode(listener.next("RTMMS_POSE")).orientation == (1.0, 0.0, 0.0, 0.0)
         command = made.command_t()
         command.n, command.name, command.value = 2, ["left.front", "left.back"], [0.5, -0.25]
         listener.lcm.publish("RTMMS_COMMAND", command.encode())
-        wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
+        wait(lambda: extra.command == [0.5, -0.25, 0.0, 0.0])
         right = command.encode()
         command.value = [float("inf"), 0.0]
         wrong = [b"", right[:-1], right + b"x", b"12345678" + right[8:], command.encode(),
                  encode_command(0, {"right.front": 1.0})]  # fmt: skip
         for data in wrong:
             listener.lcm.publish("RTMMS_COMMAND", data)
-        wait(lambda: beside.bridged.counts["refused"] == len(wrong))
-        assert beside.command == [0.5, -0.25, 0.0, 0.0]
-    assert beside.bridged.counts.reasons() == {
+        wait(lambda: extra.bridged.counts["refused"] == len(wrong))
+        assert extra.command == [0.5, -0.25, 0.0, 0.0]
+    assert extra.bridged.counts.reasons() == {
         "malformed": 3, "unknown_type": 1, "not_finite": 1, "unknown_actuator": 1,
     }  # fmt: skip
-    assert beside.running.host.rejected == {}
+    assert extra.running.host.rejected == {}
 
 
 def test_without_a_claim_nothing_is_taken(make_host: Callable[..., Host], url: str) -> None:
     bridge = Lcm(url=url, rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         other = lcm.LCM(url)
         other.publish("RTMMS_COMMAND", encode_command(0, {"left.front": 1.0}))
-        sent = beside.bridged.counts["sent"]
-        wait(lambda: beside.bridged.counts["sent"] > sent + 10)
-    assert beside.command == [0.0, 0.0, 0.0, 0.0]
-    assert beside.bridged.counts["received"] == 0
+        sent = extra.bridged.counts["sent"]
+        wait(lambda: extra.bridged.counts["sent"] > sent + 10)
+    assert extra.command == [0.0, 0.0, 0.0, 0.0]
+    assert extra.bridged.counts["received"] == 0
 
 
 def test_a_flood_costs_its_own_messages(make_host: Callable[..., Host], url: str) -> None:
     """More commands than are looked at: the newest wins in the end, and states go on."""
     bridge = Lcm(url=url, claim=("left.*",), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         flood = lcm.LCM(url)
         for i in range(5000):
             flood.publish("RTMMS_COMMAND", encode_command(0, {"left.front": i * 1e-4}))
-        sent = beside.bridged.counts["sent"]
-        wait(lambda: beside.bridged.counts["sent"] > sent + 10)
+        sent = extra.bridged.counts["sent"]
+        wait(lambda: extra.bridged.counts["sent"] > sent + 10)
 
         def last() -> bool:  # again and again: the network's own queue may be full of the flood
             flood.publish("RTMMS_COMMAND", encode_command(0, {"left.front": -1.0}))
-            return beside.command[0] == -1.0
+            return extra.command[0] == -1.0
 
         wait(last)
-    assert beside.bridged.fault is None
+    assert extra.bridged.fault is None
 
 
 def test_a_plant_without_a_pose_has_outputs(url: str) -> None:

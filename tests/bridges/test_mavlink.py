@@ -44,9 +44,9 @@ class Flyer(Swimmer):
         return Environment((0.0, 0.0, -9.81))
 
     def observe(self) -> dict[str, Any]:
-        seen = super().observe()
-        seen["position"][2] = self.height
-        return seen
+        outputs = super().observe()
+        outputs["position"][2] = self.height
+        return outputs
 
 
 class Station:
@@ -112,20 +112,20 @@ class Tunable(Swimmer):
 
 def test_what_a_station_gets_to_see(station: Station) -> None:
     home = Home(lat_deg=47.0, lon_deg=8.0, alt_m=400.0)
-    made = driven(station, vehicle_type=12, values={"depth": "depth", "vx": "velocity[0]"}, home=home, armed=True)
-    with Sailing(made) as sailing:
+    built = driven(station, vehicle_type=12, values={"depth": "depth", "vx": "velocity[0]"}, home=home, armed=True)
+    with Sailing(built) as sailing:
         beat = station.receive("HEARTBEAT", system_status=4)
         assert (beat.type, beat.autopilot, beat.base_mode) == (12, 0, 128 | 64)
         assert (beat.get_srcSystem(), beat.get_srcComponent()) == (1, 1)
-        made.command({"thrust": 1.0, "rudder": -0.25})
+        built.command({"thrust": 1.0, "rudder": -0.25})
         wait(lambda: sailing.loop.step > 200)
         before = station.receive("ATTITUDE_QUATERNION").time_boot_ms
-        found = wait(lambda: (m := station.receive("ATTITUDE")).time_boot_ms > before and m)
-        q = station.receive("ATTITUDE_QUATERNION", time_boot_ms=found.time_boot_ms)
-        assert (found.rollspeed, found.pitchspeed, found.yawspeed) == pytest.approx((0.0, 0.0, 0.25))
-        assert (found.roll, found.pitch) == pytest.approx((0.0, 0.0), abs=1e-6)
-        assert math.pi / 2 < found.yaw < math.pi  # it began eastwards, and turns right
-        assert (q.q1, q.q4) == pytest.approx((math.cos(found.yaw / 2), math.sin(found.yaw / 2)), abs=1e-6)
+        result = wait(lambda: (m := station.receive("ATTITUDE")).time_boot_ms > before and m)
+        q = station.receive("ATTITUDE_QUATERNION", time_boot_ms=result.time_boot_ms)
+        assert (result.rollspeed, result.pitchspeed, result.yawspeed) == pytest.approx((0.0, 0.0, 0.25))
+        assert (result.roll, result.pitch) == pytest.approx((0.0, 0.0), abs=1e-6)
+        assert math.pi / 2 < result.yaw < math.pi  # it began eastwards, and turns right
+        assert (q.q1, q.q4) == pytest.approx((math.cos(result.yaw / 2), math.sin(result.yaw / 2)), abs=1e-6)
         place = station.receive("LOCAL_POSITION_NED")
         assert math.hypot(place.vx, place.vy) == pytest.approx(1.0, rel=1e-5)
         assert (place.z, place.vz) == (2.0, 0.0)
@@ -227,9 +227,9 @@ def test_sticks_to_a_controllers_words() -> None:
 
 def test_words_are_those_of_the_mixer() -> None:
     page = (ROOT / "docs" / "bridges" / "mavlink.md").read_text()
-    found = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
-    assert set(found) == {"thrust", "yaw", "pitch", "roll"}
-    assert set(found) <= set(load_controller("mixer").tunable_parameters)
+    result = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
+    assert set(result) == {"thrust", "yaw", "pitch", "roll"}
+    assert set(result) <= set(load_controller("mixer").tunable_parameters)
 
 
 @pytest.mark.parametrize(
@@ -263,12 +263,12 @@ def test_parameters_are_listed_read_and_set(station: Station) -> None:
     with Sailing(driven(station), plant=Tunable()) as sailing:
         station.receive("HEARTBEAT")
         station.mav.param_request_list_send(1, 1)
-        seen = {}
-        while len(seen) < 7:
-            found = station.receive("PARAM_VALUE")
-            seen[found.param_index] = (found.param_id, found.param_value)
-            assert (found.param_count, found.param_type) == (7, 9)
-        assert [seen[i] for i in range(7)] == [
+        observed = {}
+        while len(observed) < 7:
+            result = station.receive("PARAM_VALUE")
+            observed[result.param_index] = (result.param_id, result.param_value)
+            assert (result.param_count, result.param_type) == (7, 9)
+        assert [observed[i] for i in range(7)] == [
             ("RATE_ATTITUDE", 20.0), ("RATE_POSITION", 10.0), ("RATE_VALUES", 5.0), ("fins", 2.0), ("gain", 1.0),
             ("heavy", 1.0), ("length_of_the_bo", 0.5),
         ]  # fmt: skip
@@ -294,9 +294,9 @@ def test_parameters_are_listed_read_and_set(station: Station) -> None:
 
 
 def test_names_that_become_the_same_are_numbered() -> None:
-    made = Parameters()
-    made.add_plant({"young_modulus_of_a": 1.0, "young_modulus_of_b": 2.0, "nan": math.nan}, lambda one, value: None)
-    assert [one.name for one in made.all] == ["young_modulus_of", "young_modulus_~2"]
+    built = Parameters()
+    built.add_plant({"young_modulus_of_a": 1.0, "young_modulus_of_b": 2.0, "nan": math.nan}, lambda item, value: None)
+    assert [item.name for item in built.all] == ["young_modulus_of", "young_modulus_~2"]
 
 
 # -- who may speak ---------------------------------------------------------------------------------------------------
@@ -388,21 +388,21 @@ def test_a_station_by_name_is_looked_up_once_and_is_no_stranger(
 
 
 def test_a_list_of_the_last_plants_parameters_is_forgotten(station: Station) -> None:
-    made = driven(station)
-    with Sailing(made, plant=Tunable()) as sailing:
+    built = driven(station)
+    with Sailing(built, plant=Tunable()) as sailing:
         station.receive("HEARTBEAT")
-        made._on_param_request_list(None)
-        made.plant_again(made.plant)
-        assert not made._list
+        built._on_param_request_list(None)
+        built.plant_again(built.plant)
+        assert not built._list
         station.mav.param_request_list_send(1, 1)
-        assert {station.receive("PARAM_VALUE").param_id for _ in range(3)} <= {p.name for p in made._parameters.all}
+        assert {station.receive("PARAM_VALUE").param_id for _ in range(3)} <= {p.name for p in built._parameters.all}
         assert sailing.bridged.fault is None
 
 
 def test_numbers_too_large_for_the_protocol_are_not_offered() -> None:
-    made = Parameters()
-    made.add_plant({"huge": 1e39, "nan": math.nan, "inf": -math.inf, "most": 3.4e38, "less": -2}, lambda *_: None)
-    assert [one.name for one in made.all] == ["less", "most"]
+    built = Parameters()
+    built.add_plant({"huge": 1e39, "nan": math.nan, "inf": -math.inf, "most": 3.4e38, "less": -2}, lambda *_: None)
+    assert [item.name for item in built.all] == ["less", "most"]
 
 
 def test_what_stations_ask_for_is_answered(station: Station) -> None:
@@ -416,9 +416,9 @@ def test_what_stations_ask_for_is_answered(station: Station) -> None:
         back = station.receive("PING")
         assert (back.time_usec, back.seq, back.target_system, back.target_component) == (1234, 7, 255, 190)
         station.mav.timesync_send(0, 99)
-        found = station.receive("TIMESYNC")
-        assert found.ts1 == 99
-        assert found.tc1 > 0
+        result = station.receive("TIMESYNC")
+        assert result.ts1 == 99
+        assert result.tc1 > 0
 
 
 # -- what a ground station shows of the robot -------------------------------------------------------------------------

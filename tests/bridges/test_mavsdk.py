@@ -43,23 +43,23 @@ class Sight:
         self.process.stdin.flush()
         for line in self.process.stdout:
             if line.startswith("{"):
-                found: dict[str, Any] = json.loads(line)
-                return found
+                content: dict[str, Any] = json.loads(line)
+                return content
         raise AssertionError("the station ended")
 
     def until(self, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """What it finds out once that fits."""
-        seen: list[dict[str, Any]] = []
+        observed: list[dict[str, Any]] = []
 
         def look() -> bool:
-            seen.append(self())
-            return "missing" not in seen[-1] and fits(seen[-1])
+            observed.append(self())
+            return "missing" not in observed[-1] and fits(observed[-1])
 
         try:
             wait(look)
         except AssertionError:
-            raise AssertionError(f"it saw last: {seen[-1]}") from None
-        return seen[-1]
+            raise AssertionError(f"it saw last: {observed[-1]}") from None
+        return observed[-1]
 
 
 @pytest.fixture
@@ -76,30 +76,31 @@ def sight() -> Iterator[Callable[[int], Sight]]:
         station.process.communicate()
 
 
-def on_the_ground(seen: dict[str, Any]) -> bool:
+def on_the_ground(observed: dict[str, Any]) -> bool:
     return bool(
-        (seen["latitude_deg"], seen["longitude_deg"]) == pytest.approx((47.0, 8.0), abs=1e-6)
-        and (seen["altitude_m"], seen["height_m"]) == pytest.approx((400.05, 0.05), abs=1e-3)
-        and (seen["roll_deg"], seen["pitch_deg"], seen["yaw_deg"]) == pytest.approx((0.0, 0.0, 90.0), abs=1e-3)
-        and seen["velocity_m_s"] == pytest.approx([0.0, 0.0, 0.0], abs=1e-6)
-        and (seen["in_air"], seen["armed"], seen["flight_mode"]) == (False, False, "MANUAL")
-        and seen["landed_state"] == "ON_GROUND"
+        (observed["latitude_deg"], observed["longitude_deg"]) == pytest.approx((47.0, 8.0), abs=1e-6)
+        and (observed["altitude_m"], observed["height_m"]) == pytest.approx((400.05, 0.05), abs=1e-3)
+        and (observed["roll_deg"], observed["pitch_deg"], observed["yaw_deg"])
+        == pytest.approx((0.0, 0.0, 90.0), abs=1e-3)
+        and observed["velocity_m_s"] == pytest.approx([0.0, 0.0, 0.0], abs=1e-6)
+        and (observed["in_air"], observed["armed"], observed["flight_mode"]) == (False, False, "MANUAL")
+        and observed["landed_state"] == "ON_GROUND"
     )
 
 
 def test_it_finds_the_robot_and_arms_it(sight: Callable[[int], Sight]) -> None:
     port = reserve_ports()
     plant = Flyer()
-    made = Mavlink(stations=(f"127.0.0.1:{port}",), channels=(AXIS,), home=HOME, autopilot=12, vehicle_type=2)
-    with Sailing(made, mode="realtime", plant=plant):
+    built = Mavlink(stations=(f"127.0.0.1:{port}",), channels=(AXIS,), home=HOME, autopilot=12, vehicle_type=2)
+    with Sailing(built, mode="realtime", plant=plant):
         station = sight(port)
         # each value comes in a message of its own: the arrival of one does not prove that of another
-        found = station.until(on_the_ground)
-        assert found["version"] == [int(number) for number in re.findall(r"\d+", rtmms.__version__)[:3]]
-        assert found["identity"].strip("0")
+        result = station.until(on_the_ground)
+        assert result["version"] == [int(number) for number in re.findall(r"\d+", rtmms.__version__)[:3]]
+        assert result["identity"].strip("0")
         station("arm")
-        station.until(lambda seen: bool(seen["armed"]))
+        station.until(lambda observed: bool(observed["armed"]))
         plant.height = 3.0
-        station.until(lambda seen: bool(seen["in_air"]) and seen["landed_state"] == "IN_AIR")
+        station.until(lambda observed: bool(observed["in_air"]) and observed["landed_state"] == "IN_AIR")
         station("disarm")
-        station.until(lambda seen: not seen["armed"])
+        station.until(lambda observed: not observed["armed"])

@@ -32,7 +32,7 @@ IN_PROCESS = {"python": "rtmms_bridges.federation.simulator:Robots"}
 REMOTE = {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}
 SPEED = [0.2, -0.4, 0.6, 0.1]
 PROPELLER = "propeller.command"
-TURNS = [100.0 * one for one in SPEED]
+TURNS = [100.0 * item for item in SPEED]
 
 
 def by_hand(held: list[tuple[int, float]], steps: int) -> dict[int, list[float]]:
@@ -40,33 +40,33 @@ def by_hand(held: list[tuple[int, float]], steps: int) -> dict[int, list[float]]
     plant: Any = rtmms.load("torpedo", dt=1e-3)
     names = [channel.name for channel in plant.actuators]
     command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
-    found, changes = {}, dict(held)
+    result, changes = {}, dict(held)
     for step in range(steps + 1):
         command[names.index(PROPELLER)] = changes.get(step, command[names.index(PROPELLER)])
-        found[step] = plant.observe()["position"].tolist()
+        result[step] = plant.observe()["position"].tolist()
         plant.step(command)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("robots", [IN_PROCESS, REMOTE], ids=["in process", "remote"])
 def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
     """An output at t is the state at t, an input given at t holds from t on."""
     parts = {"robot": "torpedo", "step_s": 0.02, "dt": 1e-3}
-    seen = scenario(robots, 40, 0.01, (PROPELLER,), "position", arguments=parts, every=10, values=TURNS)
+    observed = scenario(robots, 40, 0.01, (PROPELLER,), "position", arguments=parts, every=10, values=TURNS)
     truth = by_hand([(100 * k, value) for k, value in enumerate(TURNS)], 400)
-    assert [time for time, _ in seen] == [0, 10, 20, 30]
-    for time, value in seen[1:]:  # the link is shifted by one of the pilot's looks: the last output before
+    assert [time for time, _ in observed] == [0, 10, 20, 30]
+    for time, value in observed[1:]:  # the link is shifted by one of the pilot's looks: the last output before
         assert value == truth[10 * (time - 2)]
 
 
 def test_a_hybrid_robot_steps_when_it_receives_something_new() -> None:
     parts = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
     at = [3, 17, 31]
-    seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", arguments=parts, at=at, values=TURNS)
+    observed = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", arguments=parts, at=at, values=TURNS)
     truth = by_hand(list(zip(at, TURNS, strict=False)), 60)
-    found = dict(seen)
-    assert found[17] == truth[3]
-    assert found[31] == truth[17]
+    result = dict(observed)
+    assert result[17] == truth[3]
+    assert result[31] == truth[17]
 
 
 def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
 
     parts = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 101.0}
     values = [k / 10_001 for k in range(10_001)]
-    seen = scenario(IN_PROCESS, 10_001, 0.01, (PROPELLER,), "position", arguments=parts, every=1, values=values)
-    assert [time for time, _ in seen] == list(range(10_001))
+    observed = scenario(IN_PROCESS, 10_001, 0.01, (PROPELLER,), "position", arguments=parts, every=1, values=values)
+    assert [time for time, _ in observed] == list(range(10_001))
     command = load(tmp_path / "torpedo_0.npz").command
     assert len(command) == 100_000
     moved = command[:, np.ptp(command, axis=0).argmax()]
@@ -99,13 +99,13 @@ def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
 
 def mosaik_bridge(**arguments: Any) -> Mosaik:
     port = reserve_ports()
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "claim": ("*",),
         "step_s": 0.01,
         "stall_s": 20.0,
         "outputs": ("depth", "position"),
     } | arguments
-    return Mosaik(port=port, **given)
+    return Mosaik(port=port, **values)
 
 
 def listens(bridge: Mosaik) -> bool:
@@ -122,12 +122,12 @@ def test_a_plant_in_lockstep_goes_as_mosaik_states(kind: str) -> None:
     bridge = mosaik_bridge(kind=kind)
     with sailing(bridge) as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
-        seen = scenario(connect(bridge), 40, 0.01, ("thrust",), "position", every=10, values=SPEED)
+        observed = scenario(connect(bridge), 40, 0.01, ("thrust",), "position", every=10, values=SPEED)
         run._thread.join(30.0)
         assert not run._thread.is_alive(), "the run ends with mosaik's"
     commands = [value for value, _ in run.plant.commands]
     assert commands[:390] == [value for value in SPEED for _ in range(100)][:390]
-    for time, value in seen[1:]:
+    for time, value in observed[1:]:
         steps = 10 * (time - 1)
         assert value[0] == pytest.approx(sum(commands[:steps]) * 1e-3, abs=1e-12)
     assert run.bridged.counts["grants"] == 40
@@ -228,15 +228,15 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
     bridge = mosaik_bridge(outputs=("position",))
     with sailing(bridge) as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
-        one = Stranger(bridge.port)
-        one.begin()
-        kind, message = one.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
+        item = Stranger(bridge.port)
+        item.begin()
+        kind, message = item.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
         assert (kind, message[0]) == (2, "ModelError")
         assert "expected at most 3600 s after the last step" in message[1]
-        assert one.ask("step", [0, {}, 10**13], {})[0] == 1
-        one.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
+        assert item.ask("step", [0, {}, 10**13], {})[0] == 1
+        item.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
         wait(lambda: len(run.plant.commands) > 50)
-        one.socket.close()
+        item.socket.close()
         wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.messages))
         steps = len(run.plant.commands)
         other = Stranger(bridge.port)
@@ -256,13 +256,13 @@ def test_in_real_time_a_step_ends_with_the_connection_too() -> None:
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
         for _ in range(3):
-            one = Stranger(bridge.port)
+            item = Stranger(bridge.port)
             try:
-                one.begin()
+                item.begin()
             except ConnectionError as fault:
                 pytest.fail(f"{fault}: {run.bridged.messages}")
-            one.send("step", [300_000, {}, 10**13], {})
-            one.socket.close()
+            item.send("step", [300_000, {}, 10**13], {})
+            item.socket.close()
         other = Stranger(bridge.port)
         other.begin()
         assert other.ask("step", [1, {}, 10**13], {})[0] == 1
@@ -275,11 +275,11 @@ def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
         before = memory_mib()
-        one = Stranger(bridge.port)
+        item = Stranger(bridge.port)
         piece = struct.pack(">I", 0xFFFFFFFF) + b" " * (1 << 20)
         with contextlib.suppress(OSError):
             for _ in range(200):
-                one.socket.sendall(piece)
+                item.socket.sendall(piece)
         wait(lambda: run.bridged.counts["refused"] >= 1)
         two = Stranger(bridge.port)
         two.begin()
@@ -364,8 +364,8 @@ def test_what_does_not_fit_the_plant_or_the_machine() -> None:
     info = plant_info(Channel("speed", "m/s"))
     with pytest.raises(rtmms.ModelError, match="step_s: expected a multiple of the plant's step"):
         opened(Mosaik(step_s=0.0105), info)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
         with pytest.raises(rtmms.RtmmsError, match=f"cannot listen on TCP 127.0.0.1:{port}"):
             opened(Mosaik(port=port), info)
 
@@ -374,6 +374,6 @@ def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "mosaik"))
     import scenario as example
 
-    seen = example.main(2.0, chains=6)
-    assert len(seen) == 20
-    assert seen[1.9] != [0.0, 0.0, 0.0]
+    observed = example.main(2.0, chains=6)
+    assert len(observed) == 20
+    assert observed[1.9] != [0.0, 0.0, 0.0]

@@ -46,7 +46,7 @@ def listener(broker: Broker) -> Iterator[Subscriber]:
 @needs_mosquitto
 def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     bridge = Mqtt(port=broker.port, outputs=("position", "speed"), layout="both", rate_hz=50.0)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: len(listener.of("rtmms/toy/state")) > 3)
         wait(lambda: listener.of("rtmms/toy/state/position"))
     states = [json.loads(payload) for payload in listener.of("rtmms/toy/state")]
@@ -58,28 +58,28 @@ def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host:
     assert (info["robot"], info["dt"], info["mode"]) == ("toy", 1e-3, "realtime")
     wait(lambda: listener.of("rtmms/toy/status") == [b"online", b"offline"])
     assert json.loads(listener.of("rtmms/toy/counts")[-1])["sent"] > 3
-    assert beside.bridged.counts["dropped"] == 0
+    assert extra.bridged.counts["dropped"] == 0
 
 
 @needs_mosquitto
 def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     bridge = Mqtt(port=broker.port, claim=("left.*",), topic="pool/{name}")
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: listener.of("pool/bridge/state"))
         info = json.loads(listener.of("pool/bridge/info")[0])
-        assert [one["name"] for one in info["actuators"]] == ["left.front", "left.back"]
+        assert [item["name"] for item in info["actuators"]] == ["left.front", "left.back"]
         listener.send("pool/bridge/command", json.dumps({"values": {"left.front": 0.5}}))
         listener.send("pool/bridge/command/left.back", "-0.25")
-        wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
+        wait(lambda: extra.command == [0.5, -0.25, 0.0, 0.0])
         for topic, payload in (("", "{"), ("", '{"values": {"left.front": NaN}}'), ("/left.front", "true"),
                                ("/nothing", "1"), ("", "x" * 9000)):  # fmt: skip
             listener.send(f"pool/bridge/command{topic}", payload)
-        wait(lambda: beside.bridged.counts["refused"] == 5)
-        assert beside.bridged.counts.reasons() == {
+        wait(lambda: extra.bridged.counts["refused"] == 5)
+        assert extra.bridged.counts.reasons() == {
             "malformed": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
-        assert beside.command[:2] == [0.5, -0.25]
-        assert beside.running.host.rejected == {}
+        assert extra.command[:2] == [0.5, -0.25]
+        assert extra.running.host.rejected == {}
 
 
 @needs_mosquitto
@@ -87,24 +87,24 @@ def test_a_command_kept_from_earlier_does_not_count(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
 ) -> None:
     listener.send("rtmms/toy/command/left.front", "1", retain=True)
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
-        wait(lambda: beside.bridged.counts.reasons() == {"retained": 1})
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
+        wait(lambda: extra.bridged.counts.reasons() == {"retained": 1})
         listener.send("rtmms/toy/command/left.front", "0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
 
 
 @needs_mosquitto
 def test_a_flood_of_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         for k in range(3000):
             listener.client.publish("rtmms/toy/command/left.front", str(k * 1e-4))
         listener.send("rtmms/toy/command/left.front", "0.875")
-        wait(lambda: beside.command[0] == 0.875)
-        counts = beside.bridged.counts
+        wait(lambda: extra.command[0] == 0.875)
+        counts = extra.bridged.counts
         wait(lambda: counts["received"] + counts["commands_dropped"] == 3001)
-        seen = len(listener.of("rtmms/toy/state"))
-        wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 2)
+        observed = len(listener.of("rtmms/toy/state"))
+        wait(lambda: len(listener.of("rtmms/toy/state")) > observed + 2)
 
 
 @needs_mosquitto
@@ -112,63 +112,63 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
 ) -> None:
     bridge = Mqtt(port=broker.port, claim=("*",), qos=1)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         client: Any = bridge._client
-        kept: list[int] = []
+        stored: list[int] = []
         handle = client._packet_handle
-        client._packet_handle = lambda: kept.append(len(client._in_packet["packet"])) or handle()
+        client._packet_handle = lambda: stored.append(len(client._in_packet["packet"])) or handle()
         for _ in range(3):
             listener.send("rtmms/toy/command/left.front", b"1" * 5_000_000)
         listener.send("rtmms/toy/command/left.front", "0.25")
-        wait(lambda: beside.command[0] == 0.25)
-        assert beside.bridged.counts.reasons() == {"oversize": 3}
-        assert beside.bridged.counts["reconnects"] == 0
-        assert 8192 < max(kept) < 300_000
+        wait(lambda: extra.command[0] == 0.25)
+        assert extra.bridged.counts.reasons() == {"oversize": 3}
+        assert extra.bridged.counts["reconnects"] == 0
+        assert 8192 < max(stored) < 300_000
 
 
 @needs_mosquitto
 def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="servo1", actuator="right.back", scale=0.01, reversed=True),)
-    with Beside(Mqtt(port=broker.port, channels=channels), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, channels=channels), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/status"))
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/servo1", "30")
-        wait(lambda: beside.command == pytest.approx([0.0, 0.0, 0.0, -0.3]))
+        wait(lambda: extra.command == pytest.approx([0.0, 0.0, 0.0, -0.3]))
 
 
 @needs_mosquitto
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[..., Host], how: int) -> None:
     bridge = Mqtt(port=broker.port, claim=("*",), rate_hz=100.0)
-    with Beside(bridge, make_host) as beside, Subscriber(broker.port) as listener:
+    with Beside(bridge, make_host) as extra, Subscriber(broker.port) as listener:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/left.front", "0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         broker.stop(how)
-        wait(lambda: beside.bridged.counts["unsent"])
-        wait(lambda: beside.command[0] == 0.0)  # nobody can drive it: neutral
-        step = beside.running.host.step
-        wait(lambda: beside.running.host.step > step + 50)  # the plant steps on
+        wait(lambda: extra.bridged.counts["unsent"])
+        wait(lambda: extra.command[0] == 0.0)  # nobody can drive it: neutral
+        step = extra.running.host.step
+        wait(lambda: extra.running.host.step > step + 50)  # the plant steps on
         broker.start()
-        wait(lambda: beside.bridged.counts["reconnects"] == 1)
-        seen = len(listener.of("rtmms/toy/state"))
-        wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 3)
+        wait(lambda: extra.bridged.counts["reconnects"] == 1)
+        observed = len(listener.of("rtmms/toy/state"))
+        wait(lambda: len(listener.of("rtmms/toy/state")) > observed + 3)
         listener.send("rtmms/toy/command/left.front", "-0.5")
-        wait(lambda: beside.command[0] == -0.5)
-        assert any("the broker is connected again" in line for line in beside.bridged.messages)
+        wait(lambda: extra.command[0] == -0.5)
+        assert any("the broker is connected again" in line for line in extra.bridged.messages)
 
 
 @needs_mosquitto
 def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]) -> None:
     broker = Broker(tmp_path)
-    with Beside(Mqtt(port=broker.port), make_host) as beside:
-        wait(lambda: beside.bridged.counts["unsent"])
-        wait(lambda: any("no connection to a broker" in line and "refused" in line for line in beside.bridged.messages))
-        assert beside.bridged.counts["unreached"] >= 1
+    with Beside(Mqtt(port=broker.port), make_host) as extra:
+        wait(lambda: extra.bridged.counts["unsent"])
+        wait(lambda: any("no connection to a broker" in line and "refused" in line for line in extra.bridged.messages))
+        assert extra.bridged.counts["unreached"] >= 1
         with broker:
-            wait(lambda: beside.bridged.counts["sent"])
-            assert beside.bridged.counts["reconnects"] == 0
+            wait(lambda: extra.bridged.counts["sent"])
+            assert extra.bridged.counts["reconnects"] == 0
 
 
 @needs_mosquitto
@@ -193,10 +193,10 @@ def test_the_last_will_reports_one_that_was_killed(broker: Broker, listener: Sub
 
 @needs_mosquitto
 def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port, watchdog_periods=30), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, watchdog_periods=30), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/status")[:1] == [b"online"])  # a busy machine is silent by itself
-        wait(lambda: beside.bridged.counts["states"])
-        beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
+        wait(lambda: extra.bridged.counts["states"])
+        extra.running.errands.append(lambda: wait(lambda: extra.bridged.counts["silences"]))
         wait(lambda: listener.of("rtmms/toy/status")[-2:] == [b"plant silent", b"online"])
 
 
@@ -205,15 +205,15 @@ def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callabl
 def test_commands_that_stop(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host], how: Any, left: float
 ) -> None:
-    with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/left.front", "0.5")
-        wait(lambda: beside.drove(0.5))
-        wait(lambda: beside.bridged.counts["peer_lost"])
-        wait(lambda: beside.command[0] == left)
-        step = beside.running.host.step
-        wait(lambda: beside.running.host.step > step + 5)
-        assert beside.command[0] == left
+        wait(lambda: extra.drove(0.5))
+        wait(lambda: extra.bridged.counts["peer_lost"])
+        wait(lambda: extra.command[0] == left)
+        step = extra.running.host.step
+        wait(lambda: extra.running.host.step > step + 5)
+        assert extra.command[0] == left
 
 
 @needs_mosquitto
@@ -225,16 +225,16 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
     (tmp_path / "users").chmod(0o644)
     tmp_path.chmod(0o755)
     with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
-        with Beside(Mqtt(port=broker.port), make_host) as beside:
+        with Beside(Mqtt(port=broker.port), make_host) as extra:
             text = "the broker refused the connection: Not authorized"
-            wait(lambda: any(text in line for line in beside.bridged.messages))
-            assert beside.bridged.counts["broker_refused"] >= 1
+            wait(lambda: any(text in line for line in extra.bridged.messages))
+            assert extra.bridged.counts["broker_refused"] >= 1
         (tmp_path / "word").write_text("secret\n")
-        with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as beside:
-            wait(lambda: beside.bridged.counts["sent"])
+        with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as extra:
+            wait(lambda: extra.bridged.counts["sent"])
         monkeypatch.setenv("RTMMS_MQTT_PASSWORD", "secret")
-        with Beside(Mqtt(port=broker.port, user="manta"), make_host) as beside:
-            wait(lambda: beside.bridged.counts["sent"])
+        with Beside(Mqtt(port=broker.port, user="manta"), make_host) as extra:
+            wait(lambda: extra.bridged.counts["sent"])
 
 
 @needs_mosquitto
@@ -245,21 +245,21 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
     lines = ("allow_anonymous true", *its, "listener {port} 127.0.0.2", *its, "user root")
     with Broker(tmp_path, *lines) as broker, Subscriber(broker.port, ca=tmp_path / "ca.pem") as listener:
         good = Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem"), claim=("*",))
-        with Beside(good, make_host) as beside:
+        with Beside(good, make_host) as extra:
             wait(lambda: listener.of("rtmms/toy/state"))
             listener.send("rtmms/toy/command/left.front", "0.5")
-            wait(lambda: beside.command[0] == 0.5)
-        with Beside(Mqtt(port=broker.port, tls=True), make_host) as beside:  # the system does not know our authority
-            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
+            wait(lambda: extra.command[0] == 0.5)
+        with Beside(Mqtt(port=broker.port, tls=True), make_host) as extra:  # the system does not know our authority
+            message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in message[0]
-            assert beside.bridged.counts["sent"] == 0
+            assert extra.bridged.counts["sent"] == 0
         other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
-        with Beside(other, make_host) as beside:  # the certificate is good, but not for that address
-            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
+        with Beside(other, make_host) as extra:  # the certificate is good, but not for that address
+            message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert "its certificate is another host's: IP address mismatch" in message[0]
-            assert beside.bridged.counts["sent"] == 0
-        with Beside(Mqtt(port=broker.port), make_host) as beside:
-            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
+            assert extra.bridged.counts["sent"] == 0
+        with Beside(Mqtt(port=broker.port), make_host) as extra:
+            message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert "it hangs up: is it TLS that it wants?" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
@@ -269,8 +269,8 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves what it refused open
 def test_a_plain_broker_where_tls_is_expected(broker: Broker, make_host: Callable[..., Host], tmp_path: Path) -> None:
     certificates(tmp_path)
-    with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as beside:
-        message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
+    with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as extra:
+        message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
         assert "speak TLS there" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
@@ -286,10 +286,10 @@ def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypa
 
     monkeypatch.setattr("socket.create_connection", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
-    with Beside(Mqtt(host="broker.invalid"), make_host) as beside:
-        wait(lambda: beside.bridged.messages)
+    with Beside(Mqtt(host="broker.invalid"), make_host) as extra:
+        wait(lambda: extra.bridged.messages)
         where = "no connection to a broker at broker.invalid:1883"
-        assert beside.bridged.messages == [f"{where} (No route to host); trying again"]
+        assert extra.bridged.messages == [f"{where} (No route to host); trying again"]
         assert asked
         assert all("paho" in name for name in asked), asked
 
@@ -313,10 +313,10 @@ def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> N
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         bridge = Mqtt(port=server.getsockname()[1], qos=1, rate_hz=200.0)
-        with Beside(bridge, make_host) as beside:
+        with Beside(bridge, make_host) as extra:
             client: Any = wait(lambda: bridge._client)
             client._reconnect_min_delay = client._reconnect_max_delay = 0.01
-            wait(lambda: beside.bridged.counts["reconnects"] >= 8 and len(client._out_messages) >= 16)
+            wait(lambda: extra.bridged.counts["reconnects"] >= 8 and len(client._out_messages) >= 16)
             assert len(client._out_messages) <= 24
         ending.set()
         with contextlib.suppress(OSError):
@@ -327,18 +327,18 @@ def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> N
 @needs_mosquitto
 def test_names_that_are_no_topics(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     """A robot whose name has a wildcard in it, as an FMU's model may."""
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as beside:
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as extra:
         wait(lambda: listener.of("rtmms/tank_2/state"))
         assert json.loads(listener.of("rtmms/tank_2/info")[0])["robot"] == "tank#2"
         listener.send("rtmms/tank_2/command/left.front", "0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
 
 
 @needs_mosquitto
 def test_status_when_the_plant_is_gone(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port), make_host, stay_s=60.0) as beside:
+    with Beside(Mqtt(port=broker.port), make_host, stay_s=60.0) as extra:
         wait(lambda: listener.of("rtmms/toy/status") == [b"online"])
-        beside.running.end()
+        extra.running.end()
         wait(lambda: listener.of("rtmms/toy/status") == [b"online", b"no plant"])
     wait(lambda: listener.of("rtmms/toy/status")[-1] == b"offline")
 
@@ -349,13 +349,13 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
     if None in tools:
         pytest.skip("no mosquitto_sub and mosquitto_pub here")
     there = ["-h", "127.0.0.1", "-p", str(broker.port)]
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
+    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
         received = subprocess.run(
             [str(tools[0]), *there, "-t", "rtmms/toy/state", "-C", "2", "-W", "20"], capture_output=True, check=True
         )
         assert [json.loads(line)["step"] > 0 for line in received.stdout.splitlines()] == [True, True]
         subprocess.run([str(tools[1]), *there, "-t", "rtmms/toy/command/left.front", "-m", "0.125"], check=True)
-        wait(lambda: beside.command[0] == 0.125)
+        wait(lambda: extra.command[0] == 0.125)
 
 
 @pytest.mark.parametrize(
@@ -372,15 +372,15 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
     ],
 )
 def test_wrong_words(parts: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as found:
+    with pytest.raises(rtmms.ModelError) as result:
         construct(Mqtt, "bridge", "mqtt", parts)
-    assert f"bridge 'mqtt': {text}" in str(found.value)
+    assert f"bridge 'mqtt': {text}" in str(result.value)
 
 
 def test_certificates_that_are_none(make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(tls=True, ca_file=str(ROOT / "README.md")), make_host) as beside:
-        beside.bridged.join()
-    assert "tls: the certificates cannot be used" in str(beside.bridged.fault)
+    with Beside(Mqtt(tls=True, ca_file=str(ROOT / "README.md")), make_host) as extra:
+        extra.bridged.join()
+    assert "tls: the certificates cannot be used" in str(extra.bridged.fault)
 
 
 def test_what_is_taken() -> None:

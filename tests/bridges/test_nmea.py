@@ -97,26 +97,26 @@ def test_the_truth_in_sentences(receiving: socket.socket) -> None:
              epoch="2026-06-01T12:00:00"), info,
     )  # fmt: skip
     bridge.on_state(state(info, 2500, **outputs(yaw=math.radians(30.0))))
-    found = {one.sentence_type: one for one in sentences_from(receiving)}
+    result = {item.sentence_type: item for item in sentences_from(receiving)}
     bridge.close("the test is over")
-    assert set(found) == {"RMC", "GGA", "VTG", "HDT", "HDG", "ROT", "VHW", "DPT", "DBT", "MTW", "XDR"}
-    rmc, gga = found["RMC"], found["GGA"]
+    assert set(result) == {"RMC", "GGA", "VTG", "HDT", "HDG", "ROT", "VHW", "DPT", "DBT", "MTW", "XDR"}
+    rmc, gga = result["RMC"], result["GGA"]
     assert (rmc.talker, rmc.status, rmc.datetime.isoformat()) == ("GP", "A", "2026-06-01T12:00:02.500000+00:00")
     assert east_north(HOME, rmc.latitude, rmc.longitude) == pytest.approx((30.0, 40.0), abs=0.03)
     assert east_north(HOME, gga.latitude, gga.longitude) == pytest.approx((30.0, 40.0), abs=0.03)
     assert (gga.gps_qual, gga.altitude) == (1, pytest.approx(9.5, abs=0.02))
     # x is east: 30 deg to the left of it is north-east, 60 deg
-    assert rmc.true_course == found["VTG"].true_track == 60.0
-    assert float(found["VTG"].mag_track) == 57.0
+    assert rmc.true_course == result["VTG"].true_track == 60.0
+    assert float(result["VTG"].mag_track) == 57.0
     assert rmc.spd_over_grnd * KNOT == pytest.approx(1.5, abs=0.01)
-    assert (float(found["HDT"].heading), found["HDT"].hdg_true) == (60.0, "T")
-    assert (float(found["HDG"].heading), float(found["HDG"].variation), found["HDG"].var_dir) == (57.0, 3.0, "E")
-    assert float(found["ROT"].rate_of_turn) == pytest.approx(math.degrees(0.1) * 60.0, abs=0.05)  # to starboard: > 0
-    assert float(found["VHW"].water_speed_knots) * KNOT == pytest.approx(0.5, abs=0.01)
-    assert float(found["DPT"].depth) == float(found["DBT"].depth_meters) == 17.5
-    assert float(found["DBT"].depth_feet) == pytest.approx(17.5 / 0.3048, abs=0.1)
-    assert (float(found["MTW"].temperature), found["MTW"].units) == (14.5, "C")
-    transducers = {one.id: float(one.value) for one in (found["XDR"].get_transducer(i) for i in range(3))}
+    assert (float(result["HDT"].heading), result["HDT"].hdg_true) == (60.0, "T")
+    assert (float(result["HDG"].heading), float(result["HDG"].variation), result["HDG"].var_dir) == (57.0, 3.0, "E")
+    assert float(result["ROT"].rate_of_turn) == pytest.approx(math.degrees(0.1) * 60.0, abs=0.05)  # to starboard: > 0
+    assert float(result["VHW"].water_speed_knots) * KNOT == pytest.approx(0.5, abs=0.01)
+    assert float(result["DPT"].depth) == float(result["DBT"].depth_meters) == 17.5
+    assert float(result["DBT"].depth_feet) == pytest.approx(17.5 / 0.3048, abs=0.1)
+    assert (float(result["MTW"].temperature), result["MTW"].units) == (14.5, "C")
+    transducers = {item.id: float(item.value) for item in (result["XDR"].get_transducer(i) for i in range(3))}
     assert transducers == {"PTCH": 0.0, "ROLL": 0.0, "DEPTH": 2.5}
     assert any("from the truth" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
 
@@ -139,14 +139,14 @@ def test_rates_talkers_and_a_plant_that_begins_anew(receiving: socket.socket) ->
             bridge.on_state(state(info, step, **outputs()))
     bridge.close("the test is over")
     receiving.setblocking(False)
-    found = []
+    result = []
     while True:
         try:
-            found += [(one.talker, one.sentence_type) for one in sentences_from(receiving)]
+            result += [(item.talker, item.sentence_type) for item in sentences_from(receiving)]
         except BlockingIOError:
             break
-    assert found.count(("II", "HDT")) == 20
-    assert found.count(("HE", "ROT")) == 4
+    assert result.count(("II", "HDT")) == 20
+    assert result.count(("HE", "ROT")) == 4
 
 
 def swim(time: float) -> tuple[Any, Any, Any, Any]:
@@ -173,7 +173,7 @@ def test_what_instruments_read_at_their_rate_and_latency(receiving: socket.socke
     info = seen_info(plant)
     variation = math.degrees(math.atan2(2e-6, 2.4e-5))
     bridge = opened(Nmea(to=udp(receiving), home=HOME, variation_deg=variation, epoch="2026-06-01T00:00:00"), info)
-    found: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     for step in range(400):
         plant.step(np.zeros(1))
         values = {name: value.tolist() if value.shape else float(value) for name, value in plant.observe().items()
@@ -182,18 +182,18 @@ def test_what_instruments_read_at_their_rate_and_latency(receiving: socket.socke
         receiving.setblocking(False)
         try:
             while True:
-                for one in sentences_from(receiving):
-                    found.setdefault(one.sentence_type, []).append(((step + 1) * 1e-2, one))
+                for item in sentences_from(receiving):
+                    result.setdefault(item.sentence_type, []).append(((step + 1) * 1e-2, item))
         except BlockingIOError:
             pass
     bridge.close("the test is over")
-    assert "VHW" not in found, "nothing of it measures the speed through the water"
-    late = [at - (one.timestamp.hour * 3600 + one.timestamp.minute * 60 + one.timestamp.second
-                  + one.timestamp.microsecond * 1e-6) for at, one in found["GGA"]]  # fmt: skip
+    assert "VHW" not in result, "nothing of it measures the speed through the water"
+    late = [at - (entry.timestamp.hour * 3600 + entry.timestamp.minute * 60 + entry.timestamp.second
+                  + entry.timestamp.microsecond * 1e-6) for at, entry in result["GGA"]]  # fmt: skip
     assert min(late) >= 0.14
     assert max(late) <= 0.18
-    assert 18 <= len(found["GGA"]) <= 20
-    at, last = found["RMC"][-1]
+    assert 18 <= len(result["GGA"]) <= 20
+    at, last = result["RMC"][-1]
     east, north = east_north(HOME, last.latitude, last.longitude)
     position, turn, _, _ = swim(at - 0.15)
     assert (east, north) == pytest.approx(position[:2], abs=0.05)
@@ -201,12 +201,12 @@ def test_what_instruments_read_at_their_rate_and_latency(receiving: socket.socke
     assert last.spd_over_grnd * KNOT == pytest.approx(np.linalg.norm(turn.apply([1, 0, 0])[:2]), abs=0.02)
     assert last.true_course == pytest.approx(heading, abs=0.5)
     for kind, expected in (("HDT", heading), ("HDG", heading - variation)):
-        assert float(found[kind][-1][1].heading) == pytest.approx(expected, abs=0.2)
-    transducers = found["XDR"][-1][1]
+        assert float(result[kind][-1][1].heading) == pytest.approx(expected, abs=0.2)
+    transducers = result["XDR"][-1][1]
     assert float(transducers.get_transducer(0).value) == pytest.approx(math.degrees(0.1), abs=0.1)
     assert float(transducers.get_transducer(1).value) == pytest.approx(math.degrees(0.05), abs=0.1)
     assert float(transducers.get_transducer(2).value) == pytest.approx(-swim(4.0)[0][2], abs=0.03)
-    assert float(found["ROT"][-1][1].rate_of_turn) == pytest.approx(-math.degrees(0.02) * 60, abs=0.1)
+    assert float(result["ROT"][-1][1].rate_of_turn) == pytest.approx(-math.degrees(0.02) * 60, abs=0.1)
     assert any("RMC, GPGGA" in line and "from gps" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
 
 
@@ -223,10 +223,10 @@ def test_under_water_there_is_no_fix(receiving: socket.socket) -> None:
     plant.step(np.zeros(1))
     bridge.on_state(state(info, 1, **{name: value.tolist() if value.shape else float(value)
                                       for name, value in plant.observe().items()}))  # fmt: skip
-    found = {one.sentence_type: one for one in sentences_from(receiving)}
+    result = {item.sentence_type: item for item in sentences_from(receiving)}
     bridge.close("the test is over")
-    assert set(found) == {"RMC", "GGA", "VTG"}
-    assert (found["RMC"].status, found["RMC"].lat, found["GGA"].gps_qual) == ("V", "", 0)
+    assert set(result) == {"RMC", "GGA", "VTG"}
+    assert (result["RMC"].status, result["RMC"].lat, result["GGA"].gps_qual) == ("V", "", 0)
     with pytest.raises(rtmms.ModelError, match=r"sentences: HDT needs a compass \(mag and imu\), or an estimate"):
         opened(Nmea(to=udp(receiving), sentences=("HDT",)), info)
     with pytest.raises(rtmms.ModelError, match=r"has sensors, and sends truth\.position only on request"):
@@ -296,16 +296,18 @@ _PD6 = {
 
 def ensemble(text: str) -> dict[str, list[Any]]:
     """Written from the manual's table of PD6, not from what we send: every line in full, in its order."""
-    found = {}
+    result = {}
     lines = text.split("\r\n")
     assert lines.pop() == ""
     for line in lines:
         assert line[0] == ":"
         fields = re.fullmatch(_PD6[line[1:3]], line[4:])
         assert fields, line
-        found[line[1:3]] = [one if re.fullmatch(r"[AV]|\d{14}", one) else float(one) for one in fields.groups()]
-    assert list(found) == list(_PD6)
-    return found
+        result[line[1:3]] = [
+            group if re.fullmatch(r"[AV]|\d{14}", group) else float(group) for group in fields.groups()
+        ]
+    assert list(result) == list(_PD6)
+    return result
 
 
 def test_pd6_of_the_truth(receiving: socket.socket) -> None:
@@ -320,12 +322,12 @@ def test_pd6_of_the_truth(receiving: socket.socket) -> None:
             bridge.on_state(state(info, step, **outputs(yaw=math.radians(30.0))))
         bridge.close("the test is over")
     receiving.setblocking(False)
-    found = []
+    result = []
     with contextlib.suppress(BlockingIOError):
         while True:
-            found.append(ensemble(receiving.recv(4096).decode()))
-    assert len(found) == 21
-    last = found[-1]
+            result.append(ensemble(receiving.recv(4096).decode()))
+    assert len(result) == 21
+    last = result[-1]
     assert last["SA"] == [0.0, 0.0, 60.0]
     assert last["TS"] == ["26060112000200", 35.0, 12.5, 2.5, 1500.0, 0.0]
     assert last["BI"] == [0.0, 1500.0, 0.0, 0.0, "A"]
@@ -351,53 +353,53 @@ def test_pd6_of_a_doppler_log(receiving: socket.socket) -> None:
         bridge.on_state(state(info, 1, **{name: value.tolist() if value.shape else float(value)
                                           for name, value in plant.observe().items()}))  # fmt: skip
         bridge.close("the test is over")
-        found = ensemble(receiving.recv(4096).decode())
+        result = ensemble(receiving.recv(4096).decode())
         if not valid:
-            assert found["BI"] == [-32768.0] * 4 + ["V"]
-            assert found["BE"] == [-32768.0] * 3 + ["V"]
+            assert result["BI"] == [-32768.0] * 4 + ["V"]
+            assert result["BE"] == [-32768.0] * 3 + ["V"]
             continue
-        assert found["BI"] == [0.0, 1000.0, 0.0, 0.0, "A"]
-        assert found["SA"][:2] == pytest.approx([math.degrees(0.1), math.degrees(0.05)], abs=0.05)
+        assert result["BI"] == [0.0, 1000.0, 0.0, 0.0, "A"]
+        assert result["SA"][:2] == pytest.approx([math.degrees(0.1), math.degrees(0.05)], abs=0.05)
         east, north, up = swim(0.0)[1].apply([1.0, 0.0, 0.0])
-        assert found["BE"][:3] == pytest.approx([1000 * east, 1000 * north, 1000 * up], abs=5)
-        assert found["BD"][3] == pytest.approx(17.0, rel=0.05)
+        assert result["BE"][:3] == pytest.approx([1000 * east, 1000 * north, 1000 * up], abs=5)
+        assert result["BD"][3] == pytest.approx(17.0, rel=0.05)
 
 
 # -- in -------------------------------------------------------------------------------------------------------------
 
 
 def points(**more: Any) -> SetPoints:
-    own = {"PRTMS": "speed:knots/heading:compass/depth"}
-    return SetPoints(own, HOME, 3.0, **more)
+    current = {"PRTMS": "speed:knots/heading:compass/depth"}
+    return SetPoints(current, HOME, 3.0, **more)
 
 
 def test_autopilots_sentences() -> None:
     line = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
-    found = points().parse(line.encode())
+    result = points().parse(line.encode())
     # x is east: 12 deg true is 78 deg to its left; 11 deg magnetic is 14 deg true
-    assert found == {"APB.heading_deg": 78.0, "APB.bearing_deg": 76.0, "APB.xte_m": pytest.approx(185.2)}
+    assert result == {"APB.heading_deg": 78.0, "APB.bearing_deg": 76.0, "APB.xte_m": pytest.approx(185.2)}
     lat, lon, _ = HOME.geodetic((300.0, -200.0, 0.0))
     place = (f"{int(lat):02d}{lat % 1 * 60:08.5f}", "N", f"{int(lon):03d}{lon % 1 * 60:08.5f}", "E")
     line = sentence("GPRMB", "A", "0.66", "L", "003", "004", *place, "1.3", "352.5", "0.5", "V")
-    found = points().parse(line.encode())
-    assert (found["RMB.x"], found["RMB.y"]) == pytest.approx((300.0, -200.0), abs=0.05)
-    assert found["RMB.bearing_deg"] == pytest.approx(97.5)
-    assert (found["RMB.range_m"], found["RMB.xte_m"]) == pytest.approx((1.3 * 1852, -0.66 * 1852))
-    found = points().parse(sentence("PRTMS", "2", "180", "").encode())
-    assert found == {"PRTMS.speed": pytest.approx(2 * KNOT), "PRTMS.heading": -90.0}
+    result = points().parse(line.encode())
+    assert (result["RMB.x"], result["RMB.y"]) == pytest.approx((300.0, -200.0), abs=0.05)
+    assert result["RMB.bearing_deg"] == pytest.approx(97.5)
+    assert (result["RMB.range_m"], result["RMB.xte_m"]) == pytest.approx((1.3 * 1852, -0.66 * 1852))
+    result = points().parse(sentence("PRTMS", "2", "180", "").encode())
+    assert result == {"PRTMS.speed": pytest.approx(2 * KNOT), "PRTMS.heading": -90.0}
 
 
 def test_opencpns_sentences_are_taken() -> None:
     """As its autopilot output has them: talker EC, a mode at the end of RMB, empty waypoints."""
     line = sentence("ECAPB", "A", "A", "0.037", "L", "N", "V", "V", "82.3", "T", "003", "84.9", "T", "85.1", "T")
-    found = points().parse(line.encode())
-    assert (found["APB.heading_deg"], found["APB.bearing_deg"]) == pytest.approx((4.9, 5.1))
-    assert found["APB.xte_m"] == pytest.approx(-68.524)
+    result = points().parse(line.encode())
+    assert (result["APB.heading_deg"], result["APB.bearing_deg"]) == pytest.approx((4.9, 5.1))
+    assert result["APB.xte_m"] == pytest.approx(-68.524)
     place = ("4306.600", "N", "00556.400", "E")
     line = sentence("ECRMB", "A", "0.037", "L", "", "003", *place, "0.250", "84.900", "0.000", "V", "A")
-    found = points().parse(line.encode())
-    assert (found["RMB.x"], found["RMB.y"]) == pytest.approx((0.0, 0.0), abs=0.1)
-    assert found["RMB.range_m"] == pytest.approx(463.0)
+    result = points().parse(line.encode())
+    assert (result["RMB.x"], result["RMB.y"]) == pytest.approx((0.0, 0.0), abs=0.1)
+    assert result["RMB.range_m"] == pytest.approx(463.0)
 
 
 def test_an_address_that_cannot_be_sent_to_is_reported(receiving: socket.socket) -> None:
@@ -441,8 +443,8 @@ def test_a_stream_in_pieces() -> None:
     reasons: list[str] = []
     lines = Lines(reasons.append)
     stream = b"".join(sentence("PRTMS", str(i), "0", "0").encode() for i in range(50))
-    found = [line for at in range(0, len(stream), 7) for line in lines.feed(stream[at : at + 7], False)]
-    assert found == [line for line in stream.split(b"\r\n") if line]
+    result = [line for at in range(0, len(stream), 7) for line in lines.feed(stream[at : at + 7], False)]
+    assert result == [line for line in stream.split(b"\r\n") if line]
     for _ in range(20):
         assert lines.feed(b"x" * 1000, False) == []
         assert len(lines._incomplete) <= 256
@@ -459,46 +461,46 @@ DRIVES = {
 def test_set_points_over_udp(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
-            wait(lambda: beside.command[0] == 0.5)
+            wait(lambda: extra.command[0] == 0.5)
             for wrong in (b"$PRTMS,0.75*00\r\n", b"$PRTMS,x", sentence("GPGGA", "0").encode(), b"\xff" * 5000):
                 peer.sendto(wrong, ("127.0.0.1", port))
-            wait(lambda: beside.bridged.counts["refused"] == 4)
-        assert beside.command[0] == 0.5
-    assert beside.bridged.counts.reasons() == {"checksum": 2, "unknown": 1, "oversize": 1}
+            wait(lambda: extra.bridged.counts["refused"] == 4)
+        assert extra.command[0] == 0.5
+    assert extra.bridged.counts.reasons() == {"checksum": 2, "unknown": 1, "oversize": 1}
     assert any(f"every program that reaches udp://127.0.0.1:{port} can drive the robot" in line
-               for line in beside.bridged.messages)  # fmt: skip
+               for line in extra.bridged.messages)  # fmt: skip
 
 
 def test_a_peer_that_is_not_admitted(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", peer=("192.0.2.1",), **DRIVES)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
-            wait(lambda: beside.bridged.counts["refused"] == 1)
-    assert beside.bridged.counts.reasons() == {"stranger": 1}
-    assert beside.command[0] == 0.0
+            wait(lambda: extra.bridged.counts["refused"] == 1)
+    assert extra.bridged.counts.reasons() == {"stranger": 1}
+    assert extra.command[0] == 0.0
 
 
 def test_over_tcp_and_a_client_that_goes(make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
-    with Beside(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as beside:
-        wait(lambda: beside.bridged.messages)
+    with Beside(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as extra:
+        wait(lambda: extra.bridged.messages)
         for value in (0.5, 0.75):
-            wait(lambda: not beside.bridged.bridge._wire._peer.connected)  # type: ignore[attr-defined]
+            wait(lambda: not extra.bridged.bridge._wire._peer.connected)  # type: ignore[attr-defined]
             with socket.create_connection(("127.0.0.1", port)) as peer:
                 peer.settimeout(PATIENCE_S)
                 with peer.makefile("rb") as lines:
                     assert pynmea2.parse(lines.readline().decode(), check=True).sentence_type == "RMC"
                 peer.sendall(sentence("PRTMS", str(value)).encode())
-                wait(lambda value=value: beside.command[0] == value)
-            wait(lambda: beside.command[0] == 0.0)  # neutral
-    assert beside.bridged.counts["peer_lost"] >= 2
+                wait(lambda value=value: extra.command[0] == value)
+            wait(lambda: extra.command[0] == 0.0)  # neutral
+    assert extra.bridged.counts["peer_lost"] >= 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
@@ -506,13 +508,13 @@ def test_over_a_serial_line(tmp_path: Path, make_host: Callable[..., Host]) -> N
     master, slave = os.openpty()
     tty.setraw(master)
     name = os.ttyname(slave)
-    with Beside(Nmea(to=f"{name}@38400", sentences=("RMC:10",), **DRIVES), make_host) as beside:
+    with Beside(Nmea(to=f"{name}@38400", sentences=("RMC:10",), **DRIVES), make_host) as extra:
         received = b""
         while received.count(b"\r\n") < 3:
             received += os.read(master, 4096)
         assert pynmea2.parse(received.splitlines()[1].decode(), check=True).sentence_type == "RMC"
         os.write(master, sentence("PRTMS", "0.25").encode())
-        wait(lambda: beside.command[0] == 0.25)
+        wait(lambda: extra.command[0] == 0.25)
     os.close(master)
     os.close(slave)
 
@@ -529,19 +531,19 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
 
     ends = plug()
     # a line's address begins with a slash, and may be a link: /dev/serial/by-id/...
-    with Beside(Nmea(to=f"{name}@115200", sentences=("GGA:10",), **DRIVES), make_host) as beside:
-        wait(lambda: beside.bridged.counts["connections"] == 1)
+    with Beside(Nmea(to=f"{name}@115200", sentences=("GGA:10",), **DRIVES), make_host) as extra:
+        wait(lambda: extra.bridged.counts["connections"] == 1)
         os.write(ends[0], sentence("PRTMS", "0.25").encode())
-        wait(lambda: beside.command[0] == 0.25)
+        wait(lambda: extra.command[0] == 0.25)
         name.unlink()
         for end in ends:
             os.close(end)
-        wait(lambda: beside.bridged.counts["unplugged"] == 1)
-        wait(lambda: beside.command[0] == 0.0)
+        wait(lambda: extra.bridged.counts["unplugged"] == 1)
+        wait(lambda: extra.command[0] == 0.0)
         ends = plug()
-        wait(lambda: beside.bridged.counts["connections"] == 2)
+        wait(lambda: extra.bridged.counts["connections"] == 2)
         os.write(ends[0], sentence("PRTMS", "0.5").encode())
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
     for end in ends:
         os.close(end)
 
@@ -549,14 +551,14 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
 def test_a_flood_costs_no_state(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
-    with Beside(bridge, make_host) as beside, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+    with Beside(bridge, make_host) as extra, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         receiving.recv(4096)
         for i in range(5000):
             peer.sendto((b"$PRTMS,1*00\r\n", b"\xff" * 3000, b"$" * 300)[i % 3], ("127.0.0.1", port))
-        states = beside.bridged.counts["states"]
-        wait(lambda: beside.bridged.counts["states"] > states + 100)
-        wait(lambda: peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) <= {"checksum", "malformed", "oversize"}
+        states = extra.bridged.counts["states"]
+        wait(lambda: extra.bridged.counts["states"] > states + 100)
+        wait(lambda: peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port)) and extra.command[0] == 0.5)
+    assert set(extra.bridged.counts.reasons()) <= {"checksum", "malformed", "oversize"}
 
 
 def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]) -> None:

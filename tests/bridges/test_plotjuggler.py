@@ -42,10 +42,10 @@ class PlotJuggler:
             assert 1 <= len(frames) <= 2, "a third frame would spoil the payload"
             topic = frames[0].decode() if len(frames) == 2 else ""
             message = msgpack.unpackb(frames[-1])
-            for one in message if isinstance(message, list) else [message]:
-                time = one[self.time_field]  # one message without it turns it off for the topic
+            for item in message if isinstance(message, list) else [message]:
+                time = item[self.time_field]  # one message without it turns it off for the topic
                 assert isinstance(time, float)
-                self._put(topic, one, time)
+                self._put(topic, item, time)
 
     def _put(self, name: str, value: Any, time: float) -> None:
         if isinstance(value, dict):

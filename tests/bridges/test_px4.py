@@ -105,35 +105,35 @@ def sensors() -> Sensors:
 
 
 def test_the_imu_in_its_units_and_frames(sensors: Sensors) -> None:
-    found = sensors.imu(MOTION, 1234, 0x1FFF)
-    assert (found.time_usec, found.id) == (1234, 0)
-    assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.5, -0.25, 0.125 - 9.80665))
-    assert (found.xgyro, found.ygyro, found.zgyro) == pytest.approx((0.1, -0.2, -0.3))
+    result = sensors.imu(MOTION, 1234, 0x1FFF)
+    assert (result.time_usec, result.id) == (1234, 0)
+    assert (result.xacc, result.yacc, result.zacc) == pytest.approx((0.5, -0.25, 0.125 - 9.80665))
+    assert (result.xgyro, result.ygyro, result.zgyro) == pytest.approx((0.1, -0.2, -0.3))
     # it looks east: north is to its left, so minus the field's north lies on its right
-    assert (found.xmag, found.ymag, found.zmag) == pytest.approx((0.01, -0.2, 0.4))
-    assert found.pressure_alt == pytest.approx(399.0)
-    assert found.abs_pressure == pytest.approx(pressure_hpa(399.0))
-    assert found.temperature == 15.0
+    assert (result.xmag, result.ymag, result.zmag) == pytest.approx((0.01, -0.2, 0.4))
+    assert result.pressure_alt == pytest.approx(399.0)
+    assert result.abs_pressure == pytest.approx(pressure_hpa(399.0))
+    assert result.temperature == 15.0
 
 
 def test_the_truth_in_its_units_and_frames(sensors: Sensors) -> None:
-    found = sensors.truth(MOTION, 1234)
-    assert found.attitude_quaternion == pytest.approx([math.cos(math.pi / 4), 0.0, 0.0, math.sin(math.pi / 4)])
-    assert (found.rollspeed, found.pitchspeed, found.yawspeed) == pytest.approx((0.1, -0.2, -0.3))
-    assert (found.vx, found.vy, found.vz) == (200, 100, -50)
-    assert (found.xacc, found.yacc, found.zacc) == (51, -25, 13)
-    assert found.alt == 399000
+    result = sensors.truth(MOTION, 1234)
+    assert result.attitude_quaternion == pytest.approx([math.cos(math.pi / 4), 0.0, 0.0, math.sin(math.pi / 4)])
+    assert (result.rollspeed, result.pitchspeed, result.yawspeed) == pytest.approx((0.1, -0.2, -0.3))
+    assert (result.vx, result.vy, result.vz) == (200, 100, -50)
+    assert (result.xacc, result.yacc, result.zacc) == (51, -25, 13)
+    assert result.alt == 399000
     lat, lon, _ = HOME.geodetic(MOTION.position)
-    assert (found.lat, found.lon) == (round(lat * 1e7), round(lon * 1e7))
-    assert found.lat > 474000000
-    assert found.lon > 85000000
+    assert (result.lat, result.lon) == (round(lat * 1e7), round(lon * 1e7))
+    assert result.lat > 474000000
+    assert result.lon > 85000000
 
 
 def test_the_gps_in_its_units(sensors: Sensors) -> None:
-    found = sensors.gps(MOTION, 1234)
-    assert (found.fix_type, found.alt, found.vn, found.ve, found.vd) == (3, 399000, 200, 100, -50)
-    assert found.vel == round(100 * math.hypot(2.0, 1.0))
-    assert found.cog == round(100 * math.degrees(math.atan2(1.0, 2.0)))
+    result = sensors.gps(MOTION, 1234)
+    assert (result.fix_type, result.alt, result.vn, result.ve, result.vd) == (3, 399000, 200, 100, -50)
+    assert result.vel == round(100 * math.hypot(2.0, 1.0))
+    assert result.cog == round(100 * math.degrees(math.atan2(1.0, 2.0)))
 
 
 def test_noise_is_the_same_for_the_same_seed() -> None:
@@ -156,31 +156,31 @@ def test_pressure_and_field() -> None:
 def test_what_the_plants_own_sensors_read(port: int) -> None:
     """The bridge's noise gives way to them, and their faults are there."""
     imu = Imu(rate_hz=250.0, gyro_turn_on_rad_s=0.0, position_m=(0.0, 0.0, 0.0))
-    own: dict[str, Sensor] = {
+    current: dict[str, Sensor] = {
         "imu": imu,
         "mag": Magnetometer(rate_hz=250.0, field_t=(1e-5, 0.0, -4e-5)),
         "depth": Depth(),
     }
-    plant = Sensed(Swimmer(), own)
+    plant = Sensed(Swimmer(), current)
     names = ("position", "quaternion", "velocity", "angular_velocity", "acceleration")
-    made = bridge(port, noise=50.0, home=HOME, outputs=("*", *(f"truth.{name}" for name in names)))
-    with Sailing(made, plant=plant) as sailing, Autopilot(port) as px4:
+    built = bridge(port, noise=50.0, home=HOME, outputs=("*", *(f"truth.{name}" for name in names)))
+    with Sailing(built, plant=plant) as sailing, Autopilot(port) as px4:
         for _ in range(20):
-            found = px4.frame()
-        while not found.fields_updated & 0x1000:
-            found = px4.frame()
+            result = px4.frame()
+        while not result.fields_updated & 0x1000:
+            result = px4.frame()
         read = plant.observe()
-        assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.0, 0.0, -9.80665), abs=1e-5)
-        assert (found.xgyro, found.ygyro, found.zgyro) == (0.0, 0.0, 0.0)
-        assert found.pressure_alt == pytest.approx(HOME.alt_m - read["depth.value"])
-        while not found.fields_updated & 0x1C0:
-            found = px4.frame()
-        assert (found.xmag, found.ymag, found.zmag) == pytest.approx((0.1, 0.0, 0.4))
+        assert (result.xacc, result.yacc, result.zacc) == pytest.approx((0.0, 0.0, -9.80665), abs=1e-5)
+        assert (result.xgyro, result.ygyro, result.zgyro) == (0.0, 0.0, 0.0)
+        assert result.pressure_alt == pytest.approx(HOME.alt_m - read["depth.value"])
+        while not result.fields_updated & 0x1C0:
+            result = px4.frame()
+        assert (result.xmag, result.ymag, result.zmag) == pytest.approx((0.1, 0.0, 0.4))
         plant.set(**{"fault.imu": "bias=0.5"})
         wait(lambda: px4.frame().xgyro == pytest.approx(0.5))
         assert any(
-            "HIL_SENSOR has the readings of the plant's sensors (imu, mag, depth)" in one
-            for one in sailing.bridged.messages
+            "HIL_SENSOR has the readings of the plant's sensors (imu, mag, depth)" in message
+            for message in sailing.bridged.messages
         )
 
 
@@ -197,15 +197,15 @@ def test_the_truth_of_a_plant_with_sensors_is_asked_for(port: int) -> None:
 
 
 def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
-    made = bridge(port, unanswered_s=0.0)
-    with Sailing(made) as sailing, Autopilot(port) as px4:
+    built = bridge(port, unanswered_s=0.0)
+    with Sailing(built) as sailing, Autopilot(port) as px4:
         px4.receive()
         px4.receive()
         px4.receive()  # without an answer from us
         px4.drive()
         # with its first two messages it has sent three; the plant stands still where no frame is under way
-        wait(lambda: made.counts["received"] == 3 and made._pacer.waiting and not made._pacer.asked)
-        assert made._in_lock
+        wait(lambda: built.counts["received"] == 3 and built._pacer.waiting and not built._pacer.asked)
+        assert built._in_lock
         while px4.link.recv_match(type="HIL_SENSOR", blocking=True, timeout=0.3):  # what was on its way
             pass
         steps = len(sailing.plant.commands)
@@ -215,8 +215,8 @@ def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
         assert len(sailing.plant.commands) == steps + 100
         assert all(b - a == 4000 for a, b in pairwise(stamps))
         assert sailing.command == (pytest.approx(1.0), pytest.approx(-0.25))
-        found = px4.frame()
-        assert found.zgyro == pytest.approx(0.25)
+        result = px4.frame()
+        assert result.zgyro == pytest.approx(0.25)
         assert sailing.loop.statistics.counters()["misses"] == 0
 
 
@@ -233,37 +233,37 @@ def test_disarmed_is_neutral(port: int) -> None:
 
 
 def test_each_sensor_at_its_rate(port: int) -> None:
-    made = bridge(port, mag_hz=125.0, baro_hz=50.0, gps_hz=25.0, state_hz=10.0)
-    with Sailing(made) as sailing, Autopilot(port) as px4:
-        wait(lambda: made._rates["state"] == 200.0)  # as PX4 asks
+    built = bridge(port, mag_hz=125.0, baro_hz=50.0, gps_hz=25.0, state_hz=10.0)
+    with Sailing(built) as sailing, Autopilot(port) as px4:
+        wait(lambda: built._rates["state"] == 200.0)  # as PX4 asks
         px4.receive()
-        while not made._in_lock:
+        while not built._in_lock:
             px4.frame()
         for _ in range(10):
             px4.frame()
-        seen: dict[str, int] = {}
+        observed: dict[str, int] = {}
         fields = []
         for _ in range(50):
             px4.drive()
             while (message := px4.receive("HIL_SENSOR", "HIL_GPS", "HIL_STATE_QUATERNION")).get_type() != "HIL_SENSOR":
-                seen[message.get_type()] = seen.get(message.get_type(), 0) + 1
+                observed[message.get_type()] = observed.get(message.get_type(), 0) + 1
             fields.append(message.fields_updated)
         assert sum(bool(field & 0x1C0) for field in fields) in (24, 25, 26)
         assert sum(field & 0x1A00 == 0x1A00 for field in fields) in (9, 10, 11)
         assert all(field & 0x3F == 0x3F and not field & 0x400 for field in fields)
-        assert seen["HIL_GPS"] in (4, 5, 6)
-        assert seen["HIL_STATE_QUATERNION"] in (39, 40, 41)
+        assert observed["HIL_GPS"] in (4, 5, 6)
+        assert observed["HIL_STATE_QUATERNION"] in (39, 40, 41)
         assert sailing.bridged.counts.reasons() == {}
 
 
 def test_the_truth_can_be_switched_off(port: int) -> None:
-    made = bridge(port)
-    with Sailing(made), Autopilot(port) as px4:
-        wait(lambda: made._rates["state"] == 200.0)
+    built = bridge(port)
+    with Sailing(built), Autopilot(port) as px4:
+        wait(lambda: built._rates["state"] == 200.0)
         px4.link.mav.command_long_send(0, 0, 511, 0, 115, -1, 0, 0, 0, 0, 0)
-        wait(lambda: made._rates["state"] == 0.0)
+        wait(lambda: built._rates["state"] == 0.0)
         px4.link.mav.command_long_send(0, 0, 511, 0, 115, 0, 0, 0, 0, 0, 0)
-        wait(lambda: made._rates["state"] == 50.0)
+        wait(lambda: built._rates["state"] == 50.0)
 
 
 def test_a_build_without_lockstep_runs_at_the_pace_of_wall_time(port: int) -> None:
@@ -294,9 +294,9 @@ def test_px4_goes_and_comes_back_to_a_plant_that_begins_anew(port: int) -> None:
             last = px4.time_us
         wait(lambda: any("PX4 is gone" in line for line in sailing.bridged.messages))
         with Autopilot(port) as px4:
-            found = px4.receive()
+            result = px4.receive()
             assert sailing.plant.resets == 2
-            assert found.time_usec > last
+            assert result.time_usec > last
             assert sailing.command == (0.0, 0.0)
             for _ in range(5):
                 px4.frame()
@@ -359,8 +359,8 @@ def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -
 
 
 def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
-    made = bridge(port, plant_silent="still", watchdog_periods=1)
-    with Sailing(made) as sailing, Autopilot(port) as px4:
+    built = bridge(port, plant_silent="still", watchdog_periods=1)
+    with Sailing(built) as sailing, Autopilot(port) as px4:
         px4.controls[2] = 0.5
         px4.receive()
         for _ in range(5):
@@ -370,8 +370,8 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
         px4.drive()
         wait(lambda: sailing.bridged.counts["still"] > 3)
         for _ in range(3):
-            found = px4.receive()
-        assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.0, 0.0, -9.80665))
+            result = px4.receive()
+        assert (result.xacc, result.yacc, result.zacc) == pytest.approx((0.0, 0.0, -9.80665))
         gate.append(1)
         for _ in range(10):
             px4.frame()
@@ -432,9 +432,9 @@ def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> Non
 
 
 def test_the_example_is_one() -> None:
-    made = build_bridge(f"px4:config={ROOT / 'bridges/examples/px4.toml'}")
-    assert isinstance(made, Px4)
-    assert made.claims() == ("left.front", "left.back", "right.front", "right.back")
+    built = build_bridge(f"px4:config={ROOT / 'bridges/examples/px4.toml'}")
+    assert isinstance(built, Px4)
+    assert built.claims() == ("left.front", "left.back", "right.front", "right.back")
 
 
 def test_controls_are_a_controllers_words(port: int, asked: dict[str, float]) -> None:

@@ -131,7 +131,7 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
         return decode(frame)
 
     monkeypatch.setattr(reader, "_decode", counted)
-    assert not [found for i in range(0, size, 4096) for found in reader.feed(data[i : i + 4096])]
+    assert not [result for i in range(0, size, 4096) for result in reader.feed(data[i : i + 4096])]
     assert tried < size / 100
     good = Writer(1, 1).pack(common.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3))
     assert reader.feed(b"\0" * mavframes._size(bytearray(b"\xfd\xff\x01"), 0) + 2 * good)  # after a broken beginning

@@ -98,14 +98,14 @@ class Device:
     def receive(self, spoil: Callable[[bytes], bytes] = bytes) -> list[tuple[Any, ...]]:
         """The states that have come."""
         *frames, self.rest = (self.rest + spoil(self.read())).split(b"\0")
-        found = []
+        result = []
         for frame in filter(None, frames):
             data = unstuff(frame)
             if len(data) == OUT.size + 2 and crc(data[:-2]) == int.from_bytes(data[-2:], "little"):
-                found.append(OUT.unpack(data[:-2]))
+                result.append(OUT.unpack(data[:-2]))
             else:
                 self.bad += 1
-        return found
+        return result
 
     def frame(self, value: float) -> bytes:
         self.seq = (self.seq + 1) % 256
@@ -130,8 +130,8 @@ def device(tmp_path: Path) -> Iterator[Device]:
 
 
 def serial(device: Device, **more: Any) -> Serial:
-    kept = {"baud": 1_000_000, "state_fields": STATE, "command_fields": COMMAND, "channels": (FRONT,)}
-    return Serial(device=str(device.name), **kept | more)
+    stored = {"baud": 1_000_000, "state_fields": STATE, "command_fields": COMMAND, "channels": (FRONT,)}
+    return Serial(device=str(device.name), **stored | more)
 
 
 # -- frames ----------------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def test_a_stream_in_pieces_with_a_beginning_that_was_missed() -> None:
     reasons: list[str] = []
     deframer = Deframer(8, reasons.append)
     stream = b"half a frame\0" + b"".join(encode(bytes((i, 0, i))) for i in range(1, 100))
-    found = [payload for at in range(0, len(stream), 3) for payload in deframer.feed(stream[at : at + 3])]
-    assert found == [bytes((i, 0, i)) for i in range(1, 100)]
+    result = [payload for at in range(0, len(stream), 3) for payload in deframer.feed(stream[at : at + 3])]
+    assert result == [bytes((i, 0, i)) for i in range(1, 100)]
     assert reasons == []
 
 
@@ -195,21 +195,21 @@ def test_the_line_carries_what_it_carries() -> None:
 
 
 def test_states_out_and_commands_in(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device), make_host) as beside:
+    with Beside(serial(device), make_host) as extra:
         states = [state for _ in range(3) for state in wait(device.receive)]
         for seq, step, _, at in states:
             assert at == pytest.approx(step * 1e-3)
             assert seq == states[0][0] + states.index((seq, step, _, at))
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         device.seq += 3
         device.send(device.frame(-0.25))
-        wait(lambda: beside.command[0] == -0.25)
-        assert beside.bridged.counts["commands_missed"] == 3
+        wait(lambda: extra.command[0] == -0.25)
+        assert extra.bridged.counts["commands_missed"] == 3
         wrong = IN.pack(170, 1, 900)
         device.send(stuff(wrong + crc(wrong).to_bytes(2, "little")) + b"\0" + b"\x05no\0" + b"x" * 50 + b"\0")
-        wait(lambda: set(beside.bridged.counts.reasons()) == {"mark", "cobs", "oversize"})
-        assert beside.command[0] == -0.25
+        wait(lambda: set(extra.bridged.counts.reasons()) == {"mark", "cobs", "oversize"})
+        assert extra.command[0] == -0.25
 
 
 def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_host: Callable[..., Host]) -> None:
@@ -225,41 +225,41 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
                 spoilt.append(byte ^ 1 << noise.randrange(8))
         return bytes(spoilt)
 
-    seen: list[float] = []
-    with Beside(serial(device, channels=(FRONT,)), make_host) as beside:
-        bridge = beside.bridged.bridge
+    observed: list[float] = []
+    with Beside(serial(device, channels=(FRONT,)), make_host) as extra:
+        bridge = extra.bridged.bridge
         take = bridge.command
-        bridge.command = lambda values: (seen.append(values["left.front"]), take(values))  # type: ignore
+        bridge.command = lambda values: (observed.append(values["left.front"]), take(values))  # type: ignore
         output = {round(0.001 * n, 3) for n in range(1000)}
         wait(device.receive)
         device.send(b"\0")
         for n in range(1000):
             device.send(spoil(device.frame(0.001 * n)))
         wait(lambda: device.receive(spoil))
-        wait(lambda: beside.bridged.counts["received"] + beside.bridged.counts["refused"] > 800)
+        wait(lambda: extra.bridged.counts["received"] + extra.bridged.counts["refused"] > 800)
         states = [state for _ in range(20) for state in wait(lambda: device.receive(spoil))]
-    assert beside.bridged.counts["received"] > 500
-    assert beside.bridged.counts["refused"] > 50
-    assert {round(value, 3) for value in seen} <= output
+    assert extra.bridged.counts["received"] > 500
+    assert extra.bridged.counts["refused"] > 50
+    assert {round(value, 3) for value in observed} <= output
     assert all(at == pytest.approx(step * 1e-3) for _, step, _, at in states)
 
 
 def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make_host: Callable[..., Host]) -> None:
     """However slow this machine is, what comes out is no more than 480 bytes a second, and a frame in the air."""
-    with Beside(serial(device, baud=4800), make_host) as beside:
-        wait(lambda: beside.bridged.counts["states"] > 20)
+    with Beside(serial(device, baud=4800), make_host) as extra:
+        wait(lambda: extra.bridged.counts["states"] > 20)
         began, count, steps = time.monotonic(), 0, []
         device.read()
         while len(steps) < 15:
             before = len(device.rest)
-            found = device.receive()
-            count += len(device.rest) - before + len(found) * 22
-            steps += [step for _, step, _, _ in found]
+            result = device.receive()
+            count += len(device.rest) - before + len(result) * 22
+            steps += [step for _, step, _, _ in result]
             lasted = time.monotonic() - began
             assert count <= 480 * lasted + 2 * longest(OUT.size)
             time.sleep(1e-3)
-        assert beside.bridged.counts["dropped"] > 0
-        assert beside.bridged.counts["dropped"] + beside.bridged.counts["sent"] <= beside.bridged.counts["states"]
+        assert extra.bridged.counts["dropped"] > 0
+        assert extra.bridged.counts["dropped"] + extra.bridged.counts["sent"] <= extra.bridged.counts["states"]
         assert all(b > a for a, b in pairwise(steps))
         assert max(b - a for a, b in pairwise(steps)) > 1
 
@@ -267,10 +267,10 @@ def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make
 def test_a_device_that_does_not_read(device: Device, make_host: Callable[..., Host]) -> None:
     """The terminal's buffer fills: states are dropped, nothing else."""
     bridge = serial(device, baud=100_000_000)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["dropped"] > 20)
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["dropped"] > 20)
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         wait(device.receive)
 
 
@@ -286,7 +286,7 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
     kinds = (lambda: chance.randbytes(4096), lambda: bytes(512), lambda: b"\1" * 4096, lambda: device.frame(0.9)[:-3],
              lambda: device.frame(0.1) * 40)  # fmt: skip
     bridge = serial(device)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(device.receive)
         while sent < 1 << 18:
             try:
@@ -297,9 +297,9 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
             assert len(bridge._deframer._incomplete) < 4096
         device.receive()
         wait(lambda: bool(device.receive()))  # the plant's states still come
-        wait(lambda: spoken(device, 0.25) and beside.command[0] == 0.25)
-        assert beside.bridged.fault is None
-        reasons = beside.bridged.counts.reasons()
+        wait(lambda: spoken(device, 0.25) and extra.command[0] == 0.25)
+        assert extra.bridged.fault is None
+        reasons = extra.bridged.counts.reasons()
     assert received > 0
     assert reasons.keys() >= {"cobs", "oversize"}
 
@@ -308,51 +308,51 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
 
 
 def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device), make_host) as beside:
+    with Beside(serial(device), make_host) as extra:
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         device.unplug()
-        wait(lambda: beside.bridged.counts["unplugged"] == 1)
-        wait(lambda: beside.command[0] == 0.0)
+        wait(lambda: extra.bridged.counts["unplugged"] == 1)
+        wait(lambda: extra.command[0] == 0.0)
         device.plug()
         wait(device.receive)
         device.send(b"\0" + device.frame(0.25))
-        wait(lambda: beside.command[0] == 0.25)
-        assert beside.bridged.counts["connections"] == 2
+        wait(lambda: extra.command[0] == 0.25)
+        assert extra.bridged.counts["connections"] == 2
 
 
 def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable[..., Host]) -> None:
     device.unplug()
-    with Beside(serial(device, peer_lost="hold"), make_host) as beside:
-        wait(lambda: any("trying again" in line for line in beside.bridged.messages))
+    with Beside(serial(device, peer_lost="hold"), make_host) as extra:
+        wait(lambda: any("trying again" in line for line in extra.bridged.messages))
         device.plug()
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         device.unplug()
-        wait(lambda: beside.bridged.counts["unplugged"] == 1)
-        states = beside.bridged.counts["states"]
-        wait(lambda: beside.bridged.counts["states"] > states + 5)
-        assert beside.command[0] == 0.5
-    assert sum("trying again" in line for line in beside.bridged.messages) == 2
+        wait(lambda: extra.bridged.counts["unplugged"] == 1)
+        states = extra.bridged.counts["states"]
+        wait(lambda: extra.bridged.counts["states"] > states + 5)
+        assert extra.command[0] == 0.5
+    assert sum("trying again" in line for line in extra.bridged.messages) == 2
 
 
 def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device, peer_timeout_s=1.0), make_host) as beside:
+    with Beside(serial(device, peer_timeout_s=1.0), make_host) as extra:
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.drove(0.5))
-        wait(lambda: beside.command[0] == 0.0)
-        assert any("the peer is silent" in line for line in beside.bridged.messages)
+        wait(lambda: extra.drove(0.5))
+        wait(lambda: extra.command[0] == 0.0)
+        assert any("the peer is silent" in line for line in extra.bridged.messages)
 
 
 def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[..., Host]) -> None:
     bridge = serial(device, watchdog_periods=50, safe={"position[1]": -7.0})
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         wait(device.receive)
         safe: list[Any] = []
-        beside.running.errands.append(lambda: wait(lambda: safe))  # the plant's thread stands still
+        extra.running.errands.append(lambda: wait(lambda: safe))  # the plant's thread stands still
         safe += wait(lambda: [state for state in device.receive() if state[2] == -7.0])
         wait(lambda: [state for state in device.receive() if state[2] != -7.0])
     wait(lambda: [state for state in device.receive() if state[2] == -7.0])  # and at the end
@@ -380,12 +380,12 @@ def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
     ],
 )
 def test_words_that_make_no_sense(parts: dict[str, Any], output: str) -> None:
-    kept = {"device": "/dev/null", "state_fields": STATE, "command_fields": COMMAND, "channels": (FRONT,)}
+    stored = {"device": "/dev/null", "state_fields": STATE, "command_fields": COMMAND, "channels": (FRONT,)}
     with pytest.raises(rtmms.ModelError, match=output):
-        Serial(**kept | parts)  # type: ignore[arg-type]
+        Serial(**stored | parts)  # type: ignore[arg-type]
 
 
 def test_a_channel_that_nobody_has(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device, claim=("left.*",), channels=()), make_host) as beside:
-        wait(lambda: beside.bridged.fault)
-    assert "channel of command_fields '1'" in str(beside.bridged.fault)
+    with Beside(serial(device, claim=("left.*",), channels=()), make_host) as extra:
+        wait(lambda: extra.bridged.fault)
+    assert "channel of command_fields '1'" in str(extra.bridged.fault)

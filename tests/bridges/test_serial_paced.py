@@ -33,9 +33,9 @@ def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
         assert {state[1] for state in wait(device.receive)} == {0}  # one that is not answered soon comes again
         for step in range(1, 30):
             device.send(device.frame(0.01 * step))
-            found = wait(lambda step=step: [state for state in device.receive() if state[1] >= step])
-            assert found[-1][1] == step
-            assert found[-1][2] == pytest.approx(0.01 * step)
+            result = wait(lambda step=step: [state for state in device.receive() if state[1] >= step])
+            assert result[-1][1] == step
+            assert result[-1][2] == pytest.approx(0.01 * step)
         assert len(sailing.plant.commands) == 29
         assert wait(device.receive)[-1][1] == 29  # one that is not answered comes again
         assert sailing.bridged.counts["sent_again"] >= 1

@@ -226,9 +226,9 @@ class Course:
 
     def end(self) -> tuple[int, dict[str, Any], Any]:
         """Exit status, the bridge in the report, and the outcomes by time."""
-        found = finish(self._run)
-        report = json.loads(found.out)
-        (peer,) = (one for one in report["exchange"]["peers"] if one["name"] == self._kind)
+        result = finish(self._run)
+        report = json.loads(result.out)
+        (peer,) = (item for item in report["exchange"]["peers"] if item["name"] == self._kind)
         log = rtmms.read_log(self.folder / "run.mcap")
         outcomes, times = np.asarray(log.outcomes), np.asarray(log.time)  # of a busy machine not of all steps
         counts = report["exchange"]
@@ -241,7 +241,7 @@ class Course:
             """The outcomes of the logged steps between two simulated times."""
             return outcomes[(begin < times) & (times < end)]
 
-        return found.status, peer, between
+        return result.status, peer, between
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -282,24 +282,24 @@ def test_a_peer_that_is_stopped_killed_and_started_again(kind: str, tmp_path: Pa
     assert 0.0 <= peer["first_command_s"] < stopped
     # a machine that stalls may make it silent more often, and earlier
     begun = [
-        [one for one in peer["silences"] if one["begin_s"] <= at + period < one["begin_s"] + one["length_s"]]
+        [entry for entry in peer["silences"] if entry["begin_s"] <= at + period < entry["begin_s"] + entry["length_s"]]
         for at in (stopped, killed)
     ]
     assert [len(of) for of in begun] == [1, 1], peer["silences"]
     first, second = (of[0] for of in begun)
     assert first["begin_s"] + first["length_s"] == pytest.approx(continued, abs=period)
-    for one in (first, second):
-        (event,) = [each for each in peer["timeline"] if each["event"] == "silent" and each["t_s"] == one["begin_s"]]
-        assert event["length_s"] == one["length_s"]
+    for item in (first, second):
+        (event,) = [each for each in peer["timeline"] if each["event"] == "silent" and each["t_s"] == item["begin_s"]]
+        assert event["length_s"] == item["length_s"]
     assert (
         second["begin_s"] + second["length_s"] > started - LAG_S
     )  # its process has waited for the start: it sends at once
     assert peer["restarts"] >= 2
     for begin, end in ((stopped, continued), (killed, started)):
-        found = outcomes(begin + period, end - LAG_S)
-        assert len(found) > 50
-        assert "applied" not in found
-        assert "stale" in found
+        result = outcomes(begin + period, end - LAG_S)
+        assert len(result) > 50
+        assert "applied" not in result
+        assert "stale" in result
     assert "applied" in outcomes(continued + period, killed)
 
 
@@ -330,7 +330,7 @@ def test_a_peer_that_becomes_slow_is_silent_between_its_messages_and_the_limit_o
         status, peer, _ = run.end()
     assert status == 1
     period = peer["watch"]["period_s"] + LAG_S
-    begun = [one for one in peer["silences"] if one["begin_s"] > slow - period]
+    begun = [item for item in peer["silences"] if item["begin_s"] > slow - period]
     assert begun[0]["begin_s"] == pytest.approx(slow, abs=period)
     assert peer["steps"]["stale"] >= 750
 

@@ -49,14 +49,14 @@ def packed(*text: str) -> tuple[Packed, ...]:
 
 def test_json_both_ways(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = udp(peer, claim=("left.*",), outputs=("position", "quaternion"))
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         data, place = peer.recvfrom(65536)
         first = json.loads(data)
         assert list(first) == ["time", "step", "seq", "position", "quaternion"]
         assert first["seq"] == 1
         peer.sendto(b'{"values": {"left.front": 0.5, "left.back": -0.5}, "seq": 1}', place)
-        wait(lambda: beside.command[:2] == [0.5, -0.5])
-        assert beside.bridged.counts["received"] == 1
+        wait(lambda: extra.command[:2] == [0.5, -0.5])
+        assert extra.bridged.counts["received"] == 1
 
 
 def test_json_of_chosen_fields(peer: socket.socket, make_host: Callable[..., Host]) -> None:
@@ -71,14 +71,14 @@ def test_structures_both_ways(peer: socket.socket, make_host: Callable[..., Host
         peer, claim=("*",), format="struct", endian=endian, state_fields=packed(*WORDS),
         command_fields=packed("=7:u8", "seq:u8", "left.front:i16:1000", "right.back:f64"),
     )  # fmt: skip
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         data, place = peer.recvfrom(65536)
         mark, seq, time, _, speed = struct.unpack(f"{sign}HBdhxf", data)
         assert (mark, seq) == (43981, 1)
         assert speed == pytest.approx(time, rel=1e-6)
         peer.sendto(struct.pack(f"{sign}BBhd", 7, 1, 250, -0.125), place)
-        wait(lambda: beside.command == [0.25, 0.0, 0.0, -0.125])
-        moved = wait(lambda: (found := struct.unpack(f"{sign}HBdhxf", peer.recv(100)))[3] == 0 and found)
+        wait(lambda: extra.command == [0.25, 0.0, 0.0, -0.125])
+        moved = wait(lambda: (result := struct.unpack(f"{sign}HBdhxf", peer.recv(100)))[3] == 0 and result)
         assert moved[1] > 1
 
 
@@ -97,11 +97,11 @@ def test_numbers_that_count_begin_anew_where_their_type_ends() -> None:
 
 def test_a_number_that_is_none_is_not_sent(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     for more in ({}, {"format": "struct", "state_fields": packed("speed:u8")}):
-        with Beside(udp(peer, **more), make_host) as beside:
-            wait(lambda: beside.bridged.counts["sent"])
-            beside.running.host.plant.state[4] = float("nan")
-            wait(lambda: beside.bridged.counts["unsendable"])
-        assert beside.bridged.fault is None
+        with Beside(udp(peer, **more), make_host) as extra:
+            wait(lambda: extra.bridged.counts["sent"])
+            extra.running.host.plant.state[4] = float("nan")
+            wait(lambda: extra.bridged.counts["unsendable"])
+        assert extra.bridged.fault is None
 
 
 TYPES = {"i8": (-128, 127), "u8": (0, 255), "i16": (-32768, 32767), "u16": (0, 65535), "i32": (-(2**31), 2**31 - 1),
@@ -145,18 +145,18 @@ def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: 
     bridge = udp(
         peer, channels=channels, format="json", command_format="struct", command_fields=packed("1:u16", "2:u16")
     )
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         _, place = peer.recvfrom(65536)
         peer.sendto(struct.pack("<HH", 1600, 1600), place)
-        wait(lambda: beside.command == pytest.approx([0.2, 0.0, -0.2, 0.0]))
-        assert beside.running.host.server.claimed.tolist() == [True, False, True, False]
+        wait(lambda: extra.command == pytest.approx([0.2, 0.0, -0.2, 0.0]))
+        assert extra.running.host.server.claimed.tolist() == [True, False, True, False]
 
 
 def test_states_go_to_where_commands_come_from(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = Udp(port=0, bind_port=0, claim=("*",))
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["states"] > 3)
-        assert beside.bridged.counts["sent"] == 0
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["states"] > 3)
+        assert extra.bridged.counts["sent"] == 0
         assert bridge._socket is not None
         peer.sendto(b'{"values": {}}', bridge._socket.getsockname())
         assert json.loads(peer.recv(65536))["seq"] == 1
@@ -164,32 +164,32 @@ def test_states_go_to_where_commands_come_from(peer: socket.socket, make_host: C
 
 def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="a", actuator="left.front"),)
-    with Beside(udp(peer, channels=channels), make_host) as beside:
+    with Beside(udp(peer, channels=channels), make_host) as extra:
         _, place = peer.recvfrom(65536)
         for data in (b"", b"{", b"[]", b" " * 9000, b'{"values": {"a": NaN}}', b'{"values": {"b": 1}}',
                      b'{"values": {}, "seq": 1.5}'):  # fmt: skip
             peer.sendto(data, place)
-        wait(lambda: beside.bridged.counts["refused"] == 7)
-        assert beside.bridged.counts.reasons() == {
+        wait(lambda: extra.bridged.counts["refused"] == 7)
+        assert extra.bridged.counts.reasons() == {
             "malformed": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
         peer.sendto(b'{"values": {"a": 1}, "seq": 9}', place)
-        wait(lambda: beside.command[0] == 1.0)
+        wait(lambda: extra.command[0] == 1.0)
         peer.sendto(b'{"values": {"a": 0.5}, "seq": 8}', place)
         peer.sendto(b'{"values": {"a": 0.5}, "seq": 9}', place)
-        wait(lambda: beside.bridged.counts.reasons().get("old") == 2)
-        assert beside.command[0] == 1.0
-        assert beside.running.host.rejected == {}
+        wait(lambda: extra.bridged.counts.reasons().get("old") == 2)
+        assert extra.command[0] == 1.0
+        assert extra.running.host.rejected == {}
 
 
 def test_strangers(make_host: Callable[..., Host]) -> None:
     bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["states"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["states"])
         assert bridge._socket is not None
         other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
-        wait(lambda: beside.bridged.counts.reasons() == {"stranger": 1})
-        assert beside.command[0] == 0.0
+        wait(lambda: extra.bridged.counts.reasons() == {"stranger": 1})
+        assert extra.command[0] == 0.0
 
 
 def test_peer_names_who_may_drive(make_host: Callable[..., Host]) -> None:
@@ -197,25 +197,25 @@ def test_peer_names_who_may_drive(make_host: Callable[..., Host]) -> None:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mine,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
     ):
-        for one in (mine, other):
-            one.bind(("127.0.0.1", 0))
+        for item in (mine, other):
+            item.bind(("127.0.0.1", 0))
         port = mine.getsockname()[1]
         bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",), peer=(f"127.0.0.1:{port}",))
-        with Beside(bridge, make_host) as beside:
-            wait(lambda: beside.bridged.counts["states"])
+        with Beside(bridge, make_host) as extra:
+            wait(lambda: extra.bridged.counts["states"])
             assert bridge._socket is not None
             other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
-            wait(lambda: beside.bridged.counts.reasons() == {"stranger": 1})
+            wait(lambda: extra.bridged.counts.reasons() == {"stranger": 1})
             mine.sendto(b'{"values": {"left.front": 0.5}}', bridge._socket.getsockname())
-            wait(lambda: beside.command[0] == 0.5)
+            wait(lambda: extra.command[0] == 0.5)
 
 
 def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = udp(peer, claim=("*",), watchdog_periods=50, state_fields=packed("speed", "ok"[:0] or "position[0]"),
                  safe={"position[0]": -9.0})  # fmt: skip
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         peer.recv(65536)
-        beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
+        extra.running.errands.append(lambda: wait(lambda: extra.bridged.counts["silences"]))
         received = wait(lambda: (m := json.loads(peer.recv(65536)))["position[0]"] == -9.0 and m)
         assert received["speed"] > 0  # the rest stays as it was last
         wait(lambda: json.loads(peer.recv(65536))["position[0]"] == 0.0)  # and the plant is back
@@ -241,17 +241,17 @@ def test_the_safe_output_of_a_constant() -> None:
 @pytest.mark.parametrize(("how", "left"), [("hold", 0.75), ("neutral", 0.0)])
 def test_a_silent_peer(peer: socket.socket, make_host: Callable[..., Host], how: Any, left: float) -> None:
     bridge = udp(peer, claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
-    with Beside(bridge, make_host) as beside:
+    with Beside(bridge, make_host) as extra:
         _, place = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"left.front": 0.75}}', place)
-        wait(lambda: beside.drove(0.75))
-        wait(lambda: beside.bridged.counts["peer_lost"])
-        wait(lambda: beside.command[0] == left)
-        step = beside.running.host.step
-        wait(lambda: beside.running.host.step > step + 5)
-        assert beside.command[0] == left
+        wait(lambda: extra.drove(0.75))
+        wait(lambda: extra.bridged.counts["peer_lost"])
+        wait(lambda: extra.command[0] == left)
+        step = extra.running.host.step
+        wait(lambda: extra.running.host.step > step + 5)
+        assert extra.command[0] == left
         peer.sendto(b'{"values": {"left.front": 0.5}}', place)
-        wait(lambda: beside.drove(0.5))
+        wait(lambda: extra.drove(0.5))
 
 
 def test_numbers_that_go_round() -> None:
@@ -276,10 +276,10 @@ def test_numbers_that_go_round() -> None:
     ],
 )
 def test_wrong_words(parts: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as found:
+    with pytest.raises(rtmms.ModelError) as result:
         construct(Udp, "bridge", "udp", parts)
-    assert text in str(found.value)
-    assert str(found.value).startswith("bridge 'udp': ")
+    assert text in str(result.value)
+    assert str(result.value).startswith("bridge 'udp': ")
 
 
 @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ def test_wrong_words(parts: dict[str, str], text: str) -> None:
     ],
 )
 def test_what_does_not_fit_the_plant(bridge: Udp, text: str, make_host: Callable[..., Host]) -> None:
-    with Beside(bridge, make_host) as beside:
-        beside.bridged.join()
-    assert isinstance(beside.bridged.fault, rtmms.RtmmsError)
-    assert text in str(beside.bridged.fault)
+    with Beside(bridge, make_host) as extra:
+        extra.bridged.join()
+    assert isinstance(extra.bridged.fault, rtmms.RtmmsError)
+    assert text in str(extra.bridged.fault)
 
 
 def test_a_layout_that_is_too_long() -> None:
@@ -343,27 +343,27 @@ def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path)
     def run() -> tuple[list[float], dict[str, Any]]:
         process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "2", "--mode", "lockstep", "--quiet",
                         "--json", "--bridge", arguments)  # fmt: skip
-        seen, steps = [], 0
+        visited, steps = [], 0
         while steps < 196:
             data, place = peer.recvfrom(65536)
-            found = json.loads(data)
-            steps = found["step"]
-            if found["seq"] > len(seen):  # it may come twice
-                seen.append(found["angle"])
-            values = {"torque": -2.0 * found["angle"] - found["rate"] + 0.1}
+            content = json.loads(data)
+            steps = content["step"]
+            if content["seq"] > len(visited):  # it may come twice
+                visited.append(content["angle"])
+            values = {"torque": -2.0 * content["angle"] - content["rate"] + 0.1}
             peer.sendto(json.dumps({"values": values}).encode(), place)
         result = finish(process)
         assert result.status == 0, result.err
-        return seen, result.report
+        return visited, result.report
 
-    seen, report = run()
+    observed, report = run()
     assert report["steps"] == 200
     assert report["exchange"]["misses"] == 0
     assert report["bridges"]["udp"]["states"] == 50
-    assert len(seen) == 50
+    assert len(observed) == 50
     again, _ = run()
-    assert again == seen
-    assert len(set(seen)) > 40
+    assert again == observed
+    assert len(set(observed)) > 40
 
 
 @pytest.mark.parametrize("how", ["slow", "lossy", "slower, reports", "away"])
@@ -395,8 +395,8 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
                 message["step"] = steps
             peer.sendto(json.dumps(message).encode(), place)
         wait(lambda: len(sailing.plant.commands) > 60)
-        found = [thrust for thrust, _ in sailing.plant.commands]
-        assert found[:60] == pytest.approx([0.01 * k for k in range(60)])
+        result = [thrust for thrust, _ in sailing.plant.commands]
+        assert result[:60] == pytest.approx([0.01 * k for k in range(60)])
         assert sailing.bridged.counts["sent_again"] >= 1
 
 
@@ -412,9 +412,9 @@ def test_in_lockstep_a_peer_that_stops_is_in_the_report(peer: socket.socket, mon
         wait(lambda: sailing.outcome is not None)
         assert "sent no command for step 20" in sailing.outcome.message
         wait(lambda: sailing.server.final_reports()[0]["silences"])
-        (found,) = sailing.server.report()["peers"]
-        assert [one["begin_step"] for one in found["silences"]] == [19]
-        assert found["steps"] == {"applied": 20, "stale": 0, "missed": 0}
+        (result,) = sailing.server.report()["peers"]
+        assert [item["begin_step"] for item in result["silences"]] == [19]
+        assert result["steps"] == {"applied": 20, "stale": 0, "missed": 0}
 
 
 def test_a_structure_reports_which_step_it_answers(peer: socket.socket) -> None:
@@ -439,14 +439,14 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
     bridge = opened(udp(peer, claim=("*",)), plant_info())
     assert bridge._socket is not None
     place = bridge._socket.getsockname()
-    for output, most in ((b"x", 8), (b"x" * 5000, 2), (b"x" * 60_000, 1)):
+    for output, maximum in ((b"x", 8), (b"x" * 5000, 2), (b"x" * 60_000, 1)):
         for _ in range(3):
             peer.sendto(output, place)
         while not bridge._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
             pass
         before = bridge.counts["refused"]
         bridge._on_readable()
-        assert bridge.counts["refused"] - before == min(3, most)
+        assert bridge.counts["refused"] - before == min(3, maximum)
         for _ in range(4):
             bridge._on_readable()
     assert set(bridge.counts.reasons()) == {"malformed", "oversize"}

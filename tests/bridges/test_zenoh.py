@@ -76,8 +76,8 @@ def connected(endpoint: str) -> Iterator[Callable[..., Peer]]:
 
 def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     bridge = Zenoh(listen=(endpoint,), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         whole = json.loads(peer.text("rtmms/toy/state"))
         assert set(whole) == {"time", "step", "position", "quaternion", "speed", "thrust"}
@@ -94,16 +94,16 @@ def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected
         (token,) = peer.session.liveliness().get("rtmms/*")
         assert str(token.ok.key_expr) == "rtmms/toy"
         peer.put("rtmms/toy/command", b'{"values": {"left.front": 0.5}}')  # nothing is claimed
-    assert beside.bridged.fault is None
-    assert beside.command == [0.0, 0.0, 0.0, 0.0]
-    assert beside.bridged.counts["received"] == 0
+    assert extra.bridged.fault is None
+    assert extra.command == [0.0, 0.0, 0.0, 0.0]
+    assert extra.bridged.counts["received"] == 0
 
 
 def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     """All outputs of a state go out together; the last of them must come as often as the first."""
     bridge = Zenoh(listen=(endpoint,), rate_hz=50.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         wait(lambda: peer.received["rtmms/toy/position"] >= 60)
         counted = dict(peer.received)
@@ -115,8 +115,8 @@ def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected
 def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     pack = msgpack.packb if encoding == "msgpack" else lambda value: json.dumps(value).encode()
     bridge = Zenoh(listen=(endpoint,), claim=("left.*",), encoding=encoding, layout="state")  # type: ignore[arg-type]
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         state = wait(lambda: peer.samples.get("rtmms/toy/state")).payload.to_bytes()
         assert (msgpack.unpackb(state) if encoding == "msgpack" else json.loads(state))["thrust"] == [1, 2, 3, 4]
@@ -125,29 +125,29 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
             publisher = peer.session.declare_publisher(f"rtmms/toy/{key}")
             wait(lambda publisher=publisher: publisher.matching_status.matching)
         peer.put("rtmms/toy/command", pack({"values": {"left.front": 0.5, "left.back": -0.25}}))
-        wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
+        wait(lambda: extra.command == [0.5, -0.25, 0.0, 0.0])
         peer.put("rtmms/toy/command/left.back", pack(0.75))
-        wait(lambda: beside.command == [0.5, 0.75, 0.0, 0.0])
+        wait(lambda: extra.command == [0.5, 0.75, 0.0, 0.0])
         for key, wrong in (
             ("command", b"\xc1{"), ("command", pack([])), ("command/left.front", pack("0.5")),
             ("command/left.front", pack(float("inf"))), ("command/right.front", pack(0.5)),
             ("command", b" " * 70_000),
         ):  # fmt: skip
             peer.put(f"rtmms/toy/{key}", wrong)
-        wait(lambda: beside.bridged.counts["refused"] == 6)
-        assert beside.command == [0.5, 0.75, 0.0, 0.0]
-    assert beside.bridged.counts.reasons() == {
+        wait(lambda: extra.bridged.counts["refused"] == 6)
+        assert extra.command == [0.5, 0.75, 0.0, 0.0]
+    assert extra.bridged.counts.reasons() == {
         "malformed": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
     }  # fmt: skip
-    assert beside.running.host.rejected == {}
+    assert extra.running.host.rejected == {}
 
 
 def test_a_command_that_is_too_long_is_not_put_together(
     make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]
 ) -> None:
     bridge = Zenoh(listen=(endpoint,), claim=("*",))
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         lengths: list[int] = []
         put = bridge.inbox.put
@@ -155,10 +155,10 @@ def test_a_command_that_is_too_long_is_not_put_together(
         publisher = peer.session.declare_publisher("rtmms/toy/command")
         wait(lambda: publisher.matching_status.matching)  # until the peer knows who wants it, puts go nowhere
         peer.put("rtmms/toy/command", b"1" * 100_000)
-        wait(lambda: beside.bridged.counts.reasons() == {"oversize": 1})
+        wait(lambda: extra.bridged.counts.reasons() == {"oversize": 1})
         peer.put("rtmms/toy/command", b"1" * 30_000_000)
-        wait(lambda: peer.put("rtmms/toy/command/left.front", b"0.25") or beside.command[0] == 0.25)
-        assert beside.bridged.counts.reasons() == {"oversize": 1}
+        wait(lambda: peer.put("rtmms/toy/command/left.front", b"0.25") or extra.command[0] == 0.25)
+        assert extra.bridged.counts.reasons() == {"oversize": 1}
         assert max(lengths) == 65537
 
 
@@ -167,8 +167,8 @@ def test_one_that_does_not_read_costs_nothing(
 ) -> None:
     """Its callback never returns; another peer gets what comes, and the bridge ends when it should."""
     bridge, stuck, free = Zenoh(listen=(endpoint,), rate_hz=0.0), threading.Event(), threading.Event()
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         slow, other = connected("nothing"), connected()
 
         def hang(sample: Any) -> None:
@@ -180,20 +180,20 @@ def test_one_that_does_not_read_costs_nothing(
             assert stuck.wait(30.0)
             for _ in range(3000):
                 bridge._publishers["state"].put(b"x" * 4000)
-            sent = beside.bridged.counts["sent"]
-            wait(lambda: beside.bridged.counts["sent"] > sent + 100)
+            sent = extra.bridged.counts["sent"]
+            wait(lambda: extra.bridged.counts["sent"] > sent + 100)
             other.samples.clear()
             wait(lambda: "rtmms/toy/speed" in other.samples)
         finally:
             free.set()
         assert subscriber is not None
-    assert beside.bridged.fault is None
+    assert extra.bridged.fault is None
 
 
 def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Host], endpoint: str) -> None:
     bridge = Zenoh(listen=(), connect=(endpoint,), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         config = zenoh.Config()
         config.insert_json5("listen/endpoints", json.dumps([endpoint]))
         config.insert_json5("scouting/multicast/enabled", "false")
@@ -202,7 +202,7 @@ def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Ho
             subscriber = session.declare_subscriber("rtmms/toy/speed", received.append)
             wait(lambda: received)
             assert subscriber is not None
-    assert beside.bridged.fault is None
+    assert extra.bridged.fault is None
 
 
 def test_numbers_that_are_none_are_not_sent(endpoint: str, connected: Callable[..., Peer]) -> None:
@@ -251,8 +251,8 @@ def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, 
         f"transport: {{auth: {{usrpwd: {user}}}}}}}"
     )
     bridge = Zenoh(zenoh_config=str(file), rate_hz=0.0)
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         config = zenoh.Config()
         for key, value in (("mode", "client"), ("connect/endpoints", [endpoint]), ("connect/timeout_ms", 0),
                            ("scouting/multicast/enabled", False)):  # fmt: skip

@@ -59,14 +59,14 @@ def file(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_words_are_read_as_the_parameters_types() -> None:
-    made = thing(port="7", way="struct", gain="2.5", on="yes", names="a.*+b", sizes="1+2", safe="x=1+y=-2",
+    built = thing(port="7", way="struct", gain="2.5", on="yes", names="a.*+b", sizes="1+2", safe="x=1+y=-2",
                  home__lat_deg="47.5", rate_hz="10", claim="left.*+right.*", watchdog_periods="5")  # fmt: skip
-    assert (made.port, made.way, made.gain, made.on, made.names, made.sizes) == (
+    assert (built.port, built.way, built.gain, built.on, built.names, built.sizes) == (
         7, "struct", 2.5, True, ("a.*", "b"), (1, 2),
     )  # fmt: skip
-    assert made.safe == {"x": 1.0, "y": -2.0}
-    assert made.home == Part(lat_deg=47.5)
-    assert (made.rate_hz, made.claims(), made.watchdog_periods) == (10.0, ("left.*", "right.*"), 5)
+    assert built.safe == {"x": 1.0, "y": -2.0}
+    assert built.home == Part(lat_deg=47.5)
+    assert (built.rate_hz, built.claims(), built.watchdog_periods) == (10.0, ("left.*", "right.*"), 5)
     assert thing(gain="none").gain is None
     assert thing(other__lat_deg="3").other == Part(lat_deg=3.0)
     assert thing().other is None
@@ -84,8 +84,8 @@ def test_parts_that_are_not_given_keep_their_defaults(file: Callable[[str], str]
 
 
 def test_channels_in_a_word() -> None:
-    made = thing(channels="1:left.front:0.002:1500:reversed+2:left.back")
-    assert made.channels == (
+    built = thing(channels="1:left.front:0.002:1500:reversed+2:left.back")
+    assert built.channels == (
         ChannelMapping(channel="1", actuator="left.front", scale=0.002, trim=1500.0, reversed=True),
         ChannelMapping(channel="2", actuator="left.back"),
     )
@@ -111,11 +111,11 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         actuator = "right.front"
         trim = 1100
     """)
-    made = thing(config=path, port="10", home__lat_deg="11")
-    assert (made.port, made.gain, made.names, made.claims()) == (10, 3.0, ("a", "b"), ("*",))
-    assert made.home == Part(lat_deg=11.0, name="there")
-    assert [entry.channel for entry in made.channels] == ["1", "throttle"]
-    assert made.channels[1].trim == 1100.0
+    built = thing(config=path, port="10", home__lat_deg="11")
+    assert (built.port, built.gain, built.names, built.claims()) == (10, 3.0, ("a", "b"), ("*",))
+    assert built.home == Part(lat_deg=11.0, name="there")
+    assert [entry.channel for entry in built.channels] == ["1", "throttle"]
+    assert built.channels[1].trim == 1100.0
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
     ],
 )
 def test_wrong_words(arguments: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as found:
+    with pytest.raises(rtmms.ModelError) as result:
         thing(**arguments)
-    assert text in str(found.value)
+    assert text in str(result.value)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_wrong_words(arguments: dict[str, str], text: str) -> None:
     ],
 )
 def test_wrong_files(file, content: str, text: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(rtmms.ModelError) as found:
+    with pytest.raises(rtmms.ModelError) as result:
         thing(config=file(content))
-    assert text in str(found.value)
-    assert "thing.toml" in str(found.value)
+    assert text in str(result.value)
+    assert "thing.toml" in str(result.value)
 
 
 def test_what_must_be_given() -> None:

@@ -23,9 +23,9 @@ from tests.wire.looping import Looping
 def test_the_plant_gets_the_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
     """Closing a peer's library may take its time, and a plant in lockstep waits."""
     probe = Probe(claim=("*",))
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
-        server, free = beside.running.host.server, []
+        server, free = extra.running.host.server, []
         close = probe.close
 
         def slow(reason: str) -> None:
@@ -34,7 +34,7 @@ def test_the_plant_gets_the_farewell_before_the_peer_is(make_host: Callable[...,
             close(reason)
 
         probe.close = slow  # type: ignore[method-assign]
-        beside.bridged.stop()
+        extra.bridged.stop()
         assert free
 
 
@@ -58,19 +58,19 @@ def test_a_new_plant_is_not_driven_by_what_was_for_the_last_one(make_host: Calla
 @pytest.mark.parametrize(("how", "left"), [("hold", 0.25), ("neutral", 0.0)])
 def test_a_peer_that_is_silent_is_lost_once(make_host: Callable[..., Host], how: Any, left: float) -> None:
     probe = Probe(claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
-        assert not beside.bridged.counts["peer_lost"], "a peer that never sent is not lost"
+        assert not extra.bridged.counts["peer_lost"], "a peer that never sent is not lost"
         for count in (1, 2):
-            since = len(beside.commands)
+            since = len(extra.commands)
             probe.theirs.send(b"0.25")
-            wait(lambda since=since: beside.drove(0.25, since))
-            wait(lambda count=count: beside.bridged.counts["peer_lost"] == count)
-            wait(lambda: beside.command[0] == left)
-            step = beside.running.host.step
-            wait(lambda step=step: beside.running.host.step > step + 300)
-            assert beside.command[0] == left
-            assert beside.bridged.counts["peer_lost"] == count
+            wait(lambda since=since: extra.drove(0.25, since))
+            wait(lambda count=count: extra.bridged.counts["peer_lost"] == count)
+            wait(lambda: extra.command[0] == left)
+            step = extra.running.host.step
+            wait(lambda step=step: extra.running.host.step > step + 300)
+            assert extra.command[0] == left
+            assert extra.bridged.counts["peer_lost"] == count
 
 
 class Swimming(Probe):
@@ -111,20 +111,20 @@ def test_in_lockstep_a_wrong_answer_lets_the_last_good_one_stand() -> None:
 
 
 def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
-    found: list[str] = []
-    log = LinePrinter(found.append)
+    result: list[str] = []
+    log = LinePrinter(result.append)
     for i in range(1000):
         log(f"line {i}", 5.0)
-    assert found == [f"line {i}" for i in range(FIRST_LINES)]
+    assert result == [f"line {i}" for i in range(FIRST_LINES)]
     log("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + LINE_INTERVAL_S)
-    assert found[FIRST_LINES] == f"({1000 - FIRST_LINES} more lines were not printed)"
-    assert found[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
-    assert len(found[-1]) < MAX_LINE_LENGTH + 20
+    assert result[FIRST_LINES] == f"({1000 - FIRST_LINES} more lines were not printed)"
+    assert result[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
+    assert len(result[-1]) < MAX_LINE_LENGTH + 20
     log("another", 5.0 + LINE_INTERVAL_S)
     log.end()
-    assert found[-1] == "(1 more lines were not printed)"
+    assert result[-1] == "(1 more lines were not printed)"
     log("grüße, 5 µs", 1e6)
-    assert found[-1] == "grüße, 5 µs"
+    assert result[-1] == "grüße, 5 µs"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipe can be asked there")
@@ -138,8 +138,8 @@ def test_a_reader_that_has_stopped_costs_the_line_and_no_more(monkeypatch: pytes
         except BlockingIOError:
             break
     os.set_blocking(theirs, True)
-    with os.fdopen(theirs, "w") as found, os.fdopen(ours, "rb") as read:
-        monkeypatch.setattr(sys, "stderr", found)
+    with os.fdopen(theirs, "w") as result, os.fdopen(ours, "rb") as read:
+        monkeypatch.setattr(sys, "stderr", result)
         done = threading.Thread(target=command._print_in_time, args=("nobody reads this",), daemon=True)
         done.start()
         done.join(PATIENCE_S)

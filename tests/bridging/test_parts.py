@@ -121,11 +121,11 @@ def test_channels() -> None:
 
 
 def test_a_wrong_channel_map() -> None:
-    one = ChannelMapping(channel="1", actuator="left")
+    item = ChannelMapping(channel="1", actuator="left")
     with pytest.raises(rtmms.ModelError, match="channel '1' is listed twice"):
-        ChannelMap([one, ChannelMapping(channel="1", actuator="right")])
+        ChannelMap([item, ChannelMapping(channel="1", actuator="right")])
     with pytest.raises(rtmms.ModelError, match="actuator 'left' is listed twice"):
-        ChannelMap([one, ChannelMapping(channel="2", actuator="left")])
+        ChannelMap([item, ChannelMapping(channel="2", actuator="left")])
     with pytest.raises(rtmms.ModelError, match="unknown actuator 'lft'; did you mean left"):
         ChannelMap([ChannelMapping(channel="1", actuator="lft")]).check(INFO)
 
@@ -135,8 +135,8 @@ def test_fields_by_name() -> None:
     for name, value in [("angle", 0.5), ("position[2]", 3.0), ("thrust[1,2]", 8.0), ("thrust[7]", 7.0),
                         ("time", 0.005), ("step", 5.0)]:  # fmt: skip
         assert field(name, INFO, "fields")(now) == value
-    assert [one(now) for one in fields(("position", "angle"), INFO, "fields")] == [1.0, 2.0, 3.0, 0.5]
-    assert [one.name for one in fields(("position",), INFO, "x")] == ["position[0]", "position[1]", "position[2]"]
+    assert [item(now) for item in fields(("position", "angle"), INFO, "fields")] == [1.0, 2.0, 3.0, 0.5]
+    assert [item.name for item in fields(("position",), INFO, "x")] == ["position[0]", "position[1]", "position[2]"]
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_untrusted_text(data: bytes, reason: str) -> None:
     if not reason:
         assert read_json(data, longest) == int(data)
         return
-    with pytest.raises(Refusal) as found:
+    with pytest.raises(Refusal) as result:
         read_json(data, longest)
-    assert found.value.reason == reason
+    assert result.value.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,9 @@ def test_untrusted_text(data: bytes, reason: str) -> None:
      (float("inf"), "not_finite")],
 )  # fmt: skip
 def test_untrusted_numbers(value: object, reason: str) -> None:
-    with pytest.raises(Refusal) as found:
+    with pytest.raises(Refusal) as result:
         finite(value, "x")
-    assert found.value.reason == reason
+    assert result.value.reason == reason
     assert finite(3, "x") == 3.0
     assert numbers({"a": 1}, "x") == {"a": 1.0}
     with pytest.raises(Refusal):

@@ -148,10 +148,10 @@ def test_any_number_of_events_fits_into_a_report_that_the_plant_takes() -> None:
         receive(watch, [float(k)])
         watch.lost()
         assert watch.falls_silent(k + 0.5)
-    found = watch.report()
-    assert read_watch({"watch": found}) == found
-    assert (len(found["silences"]), found["silences_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
-    assert (len(found["losses"]), found["losses_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
+    result = watch.report()
+    assert read_watch({"watch": result}) == result
+    assert (len(result["silences"]), result["silences_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
+    assert (len(result["losses"]), result["losses_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
 
 
 def test_another_plant_begins_without_the_events_of_the_one_before() -> None:
@@ -159,8 +159,8 @@ def test_another_plant_begins_without_the_events_of_the_one_before() -> None:
     receive(watch, every(0.1, 3.0))
     assert watch.falls_silent(10.0)
     watch.begin()
-    found = watch.report()
-    assert (found["first_s"], found["silences"], found["losses"]) == (None, [], [])
+    result = watch.report()
+    assert (result["first_s"], result["silences"], result["losses"]) == (None, [], [])
     assert watch.fresh_s == pytest.approx(0.1), "it is the same peer"
 
 
@@ -221,7 +221,7 @@ class Bench:
 
     def stale(self) -> list[bool]:
         """Of each command: whether its value is older than it may be."""
-        return [one["age_s"] > one["fresh_s"] for one in self.link.commands]
+        return [command["age_s"] > command["fresh_s"] for command in self.link.commands]
 
 
 @pytest.fixture
@@ -234,10 +234,10 @@ def test_commands_state_the_age_of_what_the_peer_sent(bench: Bench) -> None:
     assert not any(bench.stale())
     before = len(bench.link.commands)
     bench.go(1.0)
-    found = bench.stale()[before:]
-    assert found == [False] * found.count(False) + [True] * found.count(True)
-    assert 1 <= found.count(False) <= 2, "the last value came a period before, or nearly so"
-    ages = [one["age_s"] for one in bench.link.commands[before:]]
+    result = bench.stale()[before:]
+    assert result == [False] * result.count(False) + [True] * result.count(True)
+    assert 1 <= result.count(False) <= 2, "the last value came a period before, or nearly so"
+    ages = [command["age_s"] for command in bench.link.commands[before:]]
     assert ages[-1] - ages[0] == pytest.approx(0.99)
 
 
@@ -259,13 +259,13 @@ def test_the_plant_gets_the_begin_and_the_length_of_a_silence_and_a_person_a_lin
 def test_a_peer_of_events_is_never_stale_or_silent_unless_its_period_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for given, watched in ({}, False), ({"peer_period_s": 0.1}, True):
-        bench = Bench(Eventful(claim=("left.front",), **given), monkeypatch)
+    for values, watched in ({}, False), ({"peer_period_s": 0.1}, True):
+        bench = Bench(Eventful(claim=("left.front",), **values), monkeypatch)
         bench.go(0.5, sends_every_s=0.1)
         bench.go(2.0)
         assert bench.link.reports[-1]["watched"] is watched
         assert bool(bench.link.reports[-1]["silences"]) is watched
-        assert [bool(one) for one in bench.link.commands] == [watched] * len(bench.link.commands)
+        assert [bool(command) for command in bench.link.commands] == [watched] * len(bench.link.commands)
 
 
 def test_a_lost_peer_stays_stale_at_neutral_and_is_a_loss_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,10 +286,10 @@ def test_in_lockstep_a_peer_for_which_the_plant_waits_is_not_silent(monkeypatch:
     bench.runner._attend_peer(0.0)
     assert bench.bridge.peer_watch.silences == []
     bench.bridge.command({"left.front": 0.5})
-    assert [one for one in bench.link.commands if "age_s" in one] == []  # the plant waited for this value
+    assert [command for command in bench.link.commands if "age_s" in command] == []  # the plant waited for this value
     bench.now += 60.0
     bench.bridge.command({})  # a state that the peer does not get
-    assert [one for one in bench.link.commands if "age_s" in one] == []
+    assert [command for command in bench.link.commands if "age_s" in command] == []
 
 
 def test_a_value_is_as_old_as_the_state_that_it_answers() -> None:

@@ -63,25 +63,25 @@ class Probe(rtmms.Bridge):
 
 def test_an_observer_gets_telemetry_and_ends_with_the_plant(make_host: Callable[..., Host]) -> None:
     probe = Probe()
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
-        assert not beside.running.host.server.claimed.any()
-        wait(lambda: beside.running.host.server.admitted() == {"bridge"})
-    assert beside.bridged.reason.startswith("the plant ")  # sent bye, or is gone where that was lost
-    assert probe.log == ["open toy", "tick", f"close {beside.bridged.reason}"]
-    assert beside.bridged.counts["states"] == len(probe.steps)
+        assert not extra.running.host.server.claimed.any()
+        wait(lambda: extra.running.host.server.admitted() == {"bridge"})
+    assert extra.bridged.reason.startswith("the plant ")  # sent bye, or is gone where that was lost
+    assert probe.log == ["open toy", "tick", f"close {extra.bridged.reason}"]
+    assert extra.bridged.counts["states"] == len(probe.steps)
 
 
 def test_a_claimant_answers_each_state_at_once_with_the_newest_values(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.send(b"0.25")
-        wait(lambda: beside.command[0] == 0.25)
-        applied = beside.running.host.summaries[0]["commands"]
-        wait(lambda: beside.running.host.summaries[0]["commands"] > applied + 5)
-        assert beside.running.host.rejected == {}
-        assert beside.command == [0.25, 0.0, 0.0, 0.0]
+        wait(lambda: extra.command[0] == 0.25)
+        applied = extra.running.host.summaries[0]["commands"]
+        wait(lambda: extra.running.host.summaries[0]["commands"] > applied + 5)
+        assert extra.running.host.rejected == {}
+        assert extra.command == [0.25, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -92,28 +92,28 @@ def test_what_the_plant_would_refuse_leaves_the_last_good_command(
     bad: bytes, reason: str, make_host: Callable[..., Host]
 ) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.send(b"0.25")
-        wait(lambda: beside.command[0] == 0.25)
+        wait(lambda: extra.command[0] == 0.25)
         probe.theirs.send(bad)
-        wait(lambda: beside.bridged.counts.reasons() == {reason: 1})
-        assert beside.command[0] == 0.25
+        wait(lambda: extra.bridged.counts.reasons() == {reason: 1})
+        assert extra.command[0] == 0.25
         probe.theirs.send(b"0.5")
-        wait(lambda: beside.command[0] == 0.5)
-        assert beside.running.host.rejected == {}
+        wait(lambda: extra.command[0] == 0.5)
+        assert extra.running.host.rejected == {}
 
 
 def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), answering=True)
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: probe.steps)
-        host = beside.running.host
+        host = extra.running.host
         before = host.summaries[0]["commands"]
         wait(lambda: len(probe.steps) > 3)
         assert host.summaries[0]["commands"] == before
         probe.theirs.send(b"0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
         assert host.summaries[0]["commands"] == before + 1
 
 
@@ -126,17 +126,17 @@ def test_each_nth_step_only(make_host: Callable[..., Host]) -> None:
 
 def test_a_lower_rate(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), rate_hz=100.0)
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 5)
-        assert beside.bridged.counts["states"] > len(probe.steps)
+        assert extra.bridged.counts["states"] > len(probe.steps)
     assert all(b - a >= 5 for a, b in zip(probe.steps[1:], probe.steps[2:], strict=False))
 
 
 def test_a_lower_rate_of_one_that_waits_does_not_hold_the_plant_up(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), rate_hz=100.0, answering=True)
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 2)
-        wait(lambda: beside.running.host.summaries[0]["commands"] > 0)
+        wait(lambda: extra.running.host.summaries[0]["commands"] > 0)
 
 
 class Endless:
@@ -189,8 +189,8 @@ def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
 def test_requests_do_not_wait(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",))
     asked: list[str] = []
-    with Beside(probe, make_host) as beside:
-        server = beside.running.host.server
+    with Beside(probe, make_host) as extra:
+        server = extra.running.host.server
         reply = server.reply
         server.reply = lambda request, *more: (asked.append(request.op), reply(request, *more))  # type: ignore
         wait(lambda: probe.steps)
@@ -205,19 +205,19 @@ def test_a_file_may_be_let_go_within_its_own_call(make_host: Callable[..., Host]
         wait(lambda: probe.steps)
         probe.theirs.send(b"close")
         wait(lambda: "unwatched" in probe.log)
-        seen = len(probe.steps)
-        wait(lambda: len(probe.steps) > seen + 2)
+        observed = len(probe.steps)
+        wait(lambda: len(probe.steps) > observed + 2)
 
 
 def test_the_watchdog_reports_a_silent_plant_and_states_end_the_silence(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), watchdog_periods=100)
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
-        beside.running.errands.append(lambda: wait(lambda: "silence" in probe.log))  # the plant's thread stands still
+        extra.running.errands.append(lambda: wait(lambda: "silence" in probe.log))  # the plant's thread stands still
         wait(lambda: "silence" in probe.log)
-        seen = len(probe.steps)
-        wait(lambda: len(probe.steps) > seen + 2)
-        assert beside.bridged.counts["silences"] >= 1
+        observed = len(probe.steps)
+        wait(lambda: len(probe.steps) > observed + 2)
+        assert extra.bridged.counts["silences"] >= 1
 
 
 def test_states_wake_it_as_before_after_its_connection_broke(
@@ -226,12 +226,14 @@ def test_states_wake_it_as_before_after_its_connection_broke(
     """It looks around by itself so seldom that states would come too slowly if they did not wake it."""
     monkeypatch.setattr("rtmms.bridging.runner.CHECK_S", 1.0)
     probe = Probe(claim=("*",))
-    with Beside(probe, make_host) as beside:
-        steps: Any = beside.running.host.server._sockets.step
+    with Beside(probe, make_host) as extra:
+        steps: Any = extra.running.host.server._sockets.step
         for _ in range(2):
             wait(lambda: len(probe.steps) > 3)
             before = set(steps.connections.values())
-            beside.running.errands.append(lambda: [steps.drop(one) for one in list(steps.connections.values())])
+            extra.running.errands.append(
+                lambda: [steps.drop(connection) for connection in list(steps.connections.values())]
+            )
             wait(lambda before=before: set(steps.connections.values()) - before)
             probe.steps.clear()
             wait(lambda: len(probe.steps) > 30)
@@ -244,9 +246,9 @@ def test_a_plant_that_comes_back_is_found_again(make_host: Callable[..., Host], 
         bridged.start()
         wait(lambda: len(probe.steps) > 3)
     wait(lambda: any("looking for another one for 60 s" in line for line in bridged.messages))
-    seen = len(probe.steps)
+    observed = len(probe.steps)
     with Looping(make_host(token=None, exchange=free_endpoint)) as second:
-        wait(lambda: len(probe.steps) > seen + 3)
+        wait(lambda: len(probe.steps) > observed + 3)
         probe.theirs.send(b"0.125")
         wait(lambda: second.host.command[0] == 0.125)
         assert bridged.counts["plants"] == 1
@@ -292,12 +294,12 @@ class Faulty(Probe):
 
 def test_a_fault_of_the_bridge_closes_it_and_is_no_farewell(make_host: Callable[..., Host]) -> None:
     probe = Faulty(claim=("*",))
-    with Beside(probe, make_host) as beside:
-        beside.bridged.join()
-        assert isinstance(beside.bridged.fault, RuntimeError)
+    with Beside(probe, make_host) as extra:
+        extra.bridged.join()
+        assert isinstance(extra.bridged.fault, RuntimeError)
         assert probe.log[-1] == "close a fault in the bridge"
-        beside.running.wait(lambda: beside.running.host.server.dead())
-        assert beside.running.host.server.claimed.all()  # the miss policy acts
+        extra.running.wait(lambda: extra.running.host.server.dead())
+        assert extra.running.host.server.claimed.all()  # the miss policy acts
 
 
 @pytest.fixture
@@ -317,12 +319,12 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
 
 
 def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) -> None:
-    with Beside(Probe(rate_hz=500.0), make_host) as beside:
-        wait(lambda: beside.bridged.messages)
-        assert "without a claim about 100 states a second come" in beside.bridged.messages[0]
-    with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as beside:
-        wait(lambda: beside.bridged.counts["states"] > 10)
-        assert beside.bridged.messages == []
+    with Beside(Probe(rate_hz=500.0), make_host) as extra:
+        wait(lambda: extra.bridged.messages)
+        assert "without a claim about 100 states a second come" in extra.bridged.messages[0]
+    with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as extra:
+        wait(lambda: extra.bridged.counts["states"] > 10)
+        assert extra.bridged.messages == []
 
 
 # --- peers that send much that must be refused ---------------------------------------------------------------------
@@ -342,7 +344,7 @@ def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_afte
     make_host: Callable[..., Host],
 ) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as beside:
+    with Beside(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.setblocking(False)
 
@@ -352,14 +354,14 @@ def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_afte
                     probe.theirs.send(b"nan".ljust(4096))
             except BlockingIOError:
                 pass
-            return bool(beside.bridged.counts["pauses"] > 2)
+            return bool(extra.bridged.counts["pauses"] > 2)
 
         wait(flooded)
-        seen = len(probe.steps)
-        wait(lambda: (flooded(), len(probe.steps) > seen + 20)[1])
+        observed = len(probe.steps)
+        wait(lambda: (flooded(), len(probe.steps) > observed + 20)[1])
         wait(lambda: _drained(probe))
         probe.theirs.send(b"0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: extra.command[0] == 0.5)
 
 
 def _drained(probe: Probe) -> bool:

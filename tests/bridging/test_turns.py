@@ -32,7 +32,7 @@ class Peer:
 
 def ages(peer: Peer, count: int, dt: float = 1e-3) -> tuple[list[int], float]:
     """How old the answer is that each of `count` messages got, in messages; and the time all took."""
-    turns, now, found, kept = Turns(0.1), 0.0, [], -1
+    turns, now, result, stored = Turns(0.1), 0.0, [], -1
     for k in range(1, count + 1):
         message = str(k).encode()
         turns.ask(message, now)
@@ -42,48 +42,48 @@ def ages(peer: Peer, count: int, dt: float = 1e-3) -> tuple[list[int], float]:
             assert now < 1e4, "it stands still"
             over = False
             while peer.answers and peer.answers[0][0] <= now:
-                kept = heapq.heappop(peer.answers)[1]
+                stored = heapq.heappop(peer.answers)[1]
                 over |= turns.answered(now)
             again = turns.due(now)
             if again:
                 peer.get(again, now)
             if over or turns.settled(now):
                 break
-        found.append(k - kept)
-    return found, now
+        result.append(k - stored)
+    return result, now
 
 
 @pytest.mark.parametrize("takes_s", [1e-3, 0.012, 0.15, 0.5])
 def test_a_peer_that_loses_nothing_gets_no_copies_for_long(takes_s: float) -> None:
-    found, took = ages(Peer(1, takes_s, 0.0), 60)
-    assert set(found) == {0}
+    result, took = ages(Peer(1, takes_s, 0.0), 60)
+    assert set(result) == {0}
     assert took < 60 * (1.5 * takes_s + 2e-3) + 12 * takes_s + 1.0
 
 
 def test_a_peer_that_pauses_is_in_step_again_at_once() -> None:
-    found, took = ages(Peer(2, 3e-3, 0.0, pause=(0.05, 0.45)), 200)
-    assert set(found) == {0}
+    result, took = ages(Peer(2, 3e-3, 0.0, pause=(0.05, 0.45)), 200)
+    assert set(result) == {0}
     assert took < 200 * 6e-3 + 1.5
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_lost_costs_time_and_nothing_else(seed: int) -> None:
-    found, _ = ages(Peer(seed, 3e-3, 0.2), 200)
-    assert set(found) == {0}
+    result, _ = ages(Peer(seed, 3e-3, 0.2), 200)
+    assert set(result) == {0}
 
 
 def test_again_at_growing_distances() -> None:
     turns = Turns(0.1)
     turns.ask(b"x", 0.0)
-    seen, now = [], 0.0
+    observed, now = [], 0.0
     while now < 10.0:
         now += 0.01
         if turns.due(now):
-            seen.append(round(now, 2))
-    gaps = [b - a for a, b in zip([0.0, *seen], seen, strict=False)]
+            observed.append(round(now, 2))
+    gaps = [b - a for a, b in zip([0.0, *observed], observed, strict=False)]
     assert gaps[:3] == pytest.approx([0.1, 0.2, 0.4], abs=0.011)
     assert max(gaps) <= MAX_RESEND_S + 0.011
-    assert len(seen) > 15, "one that comes late is asked soon"
+    assert len(observed) > 15, "one that comes late is asked soon"
     turns.forget()
     assert not turns.due(now + 100)
     assert not turns.settled(now + 100)

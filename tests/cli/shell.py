@@ -35,8 +35,8 @@ class Finished:
     @property
     def report(self) -> dict[str, Any]:
         """The one object on standard output."""
-        found: dict[str, Any] = json.loads(self.out, parse_constant=lambda word: 1 / 0)
-        return found
+        content: dict[str, Any] = json.loads(self.out, parse_constant=lambda word: 1 / 0)
+        return content
 
 
 def environment(tmp_path: Path) -> dict[str, str]:

@@ -20,17 +20,17 @@ PLAN: Any = SimpleNamespace(
 )
 
 
-def ended(**given: Any) -> dict[str, Any]:
+def ended(**values: Any) -> dict[str, Any]:
     """A report of a run that went to its end; given: of its exchange, its schedule, or itself."""
     report = blank(PLAN) | {"ended": "duration", "wall_s": 1.0, "simulated_s": 10.0, "steps": 10}
-    for name, value in given.items():
+    for name, value in values.items():
         part = next((report[part] for part in ("exchange", "schedule") if name in report[part]), report)
         part[name] = value
     return report
 
 
-def left(**given: Any) -> Any:
-    return SimpleNamespace(alterations=given.pop("alterations", 0))
+def left(**values: Any) -> Any:
+    return SimpleNamespace(alterations=values.pop("alterations", 0))
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,19 @@ def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dic
     assert was_disturbed(ended(**given), loop) is output
 
 
-def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:
+def ran(dt: float, **values: Any) -> tuple[Accuracy, dict[str, Any]]:
     """A run of Purcell's swimmer, its joints to and fro."""
     plant = rtmms.load("purcell", dt=dt)
     plant.reset()
-    found = Accuracy(plant, 10, ())
+    result = Accuracy(plant, 10, ())
     for k in range(10):
         command = np.array([0.5, -0.5]) * (-1.0) ** k
         plant.step(command)
-        assert found.monitor is not None
-        found.monitor.after(command)
-    report, loop = ended(**given), left(**given)
-    found.add(report, loop)
-    return found, report
+        assert result.monitor is not None
+        result.monitor.after(command)
+    report, loop = ended(**values), left(**values)
+    result.add(report, loop)
+    return result, report
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def test_what_an_undisturbed_run_measured_is_kept_for_the_next(folder: Path) -> 
     assert list(folder.iterdir()) == []
     ran(1.0, peers=[{"commands": 3}])  # somebody else's, of whom the next start knows nothing
     assert list(folder.iterdir()) == []
-    found, _ = ran(1.0)
+    result, _ = ran(1.0)
     assert len(list(folder.iterdir())) == 1
-    assert found.at_start(quiet=True) == []
+    assert result.at_start(quiet=True) == []
     again = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
     assert any("dt = 1 s is known to be inaccurate: use dt <= 0." in line for line in again.at_start(quiet=True))
 
@@ -96,11 +96,11 @@ def test_what_was_foretold_stands_where_nothing_was_measured(
     folder: Path, verdict: Verdict, warnings: list[str]
 ) -> None:
     ran(1.0)
-    found = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
-    assert found.monitor is not None
-    found.monitor.conclude = lambda *_: verdict  # type: ignore[method-assign]
+    result = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
+    assert result.monitor is not None
+    result.monitor.conclude = lambda *_: verdict  # type: ignore[method-assign]
     report = ended()
-    found.add(report, left())
+    result.add(report, left())
     assert len(report["warnings"]) == len(warnings)
     assert all(text in output for text, output in zip(warnings, report["warnings"], strict=True))
 
@@ -114,12 +114,12 @@ def test_the_table_has_the_sentence_once(folder: Path) -> None:
 
 
 def test_while_it_runs_there_is_doubt_but_no_advice(folder: Path) -> None:
-    found = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
-    assert found.news() == []
-    found.monitor = SimpleNamespace(  # type: ignore[assignment]
+    result = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
+    assert result.news() == []
+    result.monitor = SimpleNamespace(  # type: ignore[assignment]
         settled=True, verdict=Verdict("doubtful", 0.2, np.nan, np.nan, 50, ("dt", 0.1))
     )
-    (line,) = found.news()
+    (line,) = result.news()
     assert "steps are off by 20 %" in line
     assert "use" not in line
-    assert found.news() == []
+    assert result.news() == []

@@ -71,17 +71,17 @@ def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> No
                  "--log", "two.mcap", *QUIET)  # fmt: skip
     assert result.status == 0, result.err
     message = result.report["from"]
-    assert (message["step"], message["set"], [one["seconds"] for one in message["before"]]) == (
+    assert (message["step"], message["set"], [entry["seconds"] for entry in message["before"]]) == (
         150,
         {"damping": 2},
         [1.0],
     )
     assert rtmms(folder, "replay", "two.mcap", "--check").status == 0
-    one, two = steps(folder / "one.mcap"), steps(folder / "two.mcap")
+    item, two = steps(folder / "one.mcap"), steps(folder / "two.mcap")
     assert (min(two), max(two)) == (150, 249)
-    assert one[150] != two[150]
+    assert item[150] != two[150]
     (first,) = [row for row in open_log(folder / "two.mcap").rows() if isinstance(row, Start)]
-    assert first.outputs.tobytes() == one[149][1]
+    assert first.outputs.tobytes() == item[149][1]
 
 
 @pytest.mark.full
@@ -89,7 +89,7 @@ def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> Non
     result = rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "set.mcap", "--set", "damping=2", *QUIET)
     assert result.status == 0, result.err
     whole, branch = steps(recorded / "a.mcap"), steps(recorded / "set.mcap")
-    rate = [np.frombuffer(one[100][1])[1] for one in (whole, branch)]
+    rate = [np.frombuffer(item[100][1])[1] for item in (whole, branch)]
     assert rate[0] != rate[1]
 
 
@@ -165,10 +165,10 @@ def test_wrong_words_are_one_sentence(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(recorded)
     monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
-    own = () if "swig" in arguments else ("--controller", "none")
+    current = () if "swig" in arguments else ("--controller", "none")
     log = () if "--log" in arguments else ("--log", "wrong.mcap")
     with pytest.raises(SystemExit) as ended:
-        main(["run", *log, *arguments, *own, "--quiet"])
+        main(["run", *log, *arguments, *current, "--quiet"])
     err = capfd.readouterr().err
     assert ended.value.code == 2, err
     assert text in err
@@ -184,17 +184,23 @@ def forged(recorded: Path, name: str, **changes: Any) -> None:
     with (recorded / "a.mcap").open("rb") as file, (recorded / name).open("wb") as out:
         reader, writer = make_reader(file), Writer(out)
         writer.start()
-        for one in reader.iter_attachments():
-            data = one.data
-            if one.name == "origin.json":
+        for iter_attachment in reader.iter_attachments():
+            data = iter_attachment.data
+            if iter_attachment.name == "origin.json":
                 data = json.dumps({**json.loads(data), **changes}).encode()
-            writer.add_attachment(one.create_time, one.log_time, one.name, one.media_type, data)
+            writer.add_attachment(
+                iter_attachment.create_time,
+                iter_attachment.log_time,
+                iter_attachment.name,
+                iter_attachment.media_type,
+                data,
+            )
         channels: dict[int, int] = {}
         for schema, channel, message in reader.iter_messages():
             assert schema is not None
             if channel.id not in channels:
-                made = writer.register_schema(schema.name, schema.encoding, schema.data)
-                channels[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, made)
+                built = writer.register_schema(schema.name, schema.encoding, schema.data)
+                channels[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, built)
             writer.add_message(
                 channels[channel.id], message.log_time, message.data, message.publish_time, message.sequence
             )
@@ -263,7 +269,7 @@ def test_a_controller_may_take_its_time_over_the_past(tmp_path: Path) -> None:
 def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
     """With the manta: the branch without a change has the bits of the log."""
     page = (ROOT / "docs" / "log.md").read_text(encoding="utf-8")
-    (block,) = [one for one in page.split("```")[1::2] if "--from run.mcap@2" in one]
+    (block,) = [part for part in page.split("```")[1::2] if "--from run.mcap@2" in part]
     for line in block.strip().splitlines():
         arguments = shlex.split(line, comments=True)[1:]
         result = rtmms(tmp_path, *arguments, *(("--quiet",) if arguments[0] == "run" else ()))

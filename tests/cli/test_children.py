@@ -44,9 +44,9 @@ def waited(monkeypatch: pytest.MonkeyPatch, looks: int, starved: float) -> list[
     every = SimpleNamespace(all=[child], ended=lambda: [])
     monkeypatch.setattr(children, "ADMISSION_S", 0.0)
     monkeypatch.setattr(children, "waited_s", lambda pid: starved)
-    found: list[str] = []
-    children.await_peers(Late(looks), every, False, found.append)  # type: ignore[arg-type]
-    return found
+    result: list[str] = []
+    children.await_peers(Late(looks), every, False, result.append)  # type: ignore[arg-type]
+    return result
 
 
 def test_a_controller_that_has_no_core_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,13 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
         assert result.status == 0, result.err
     result = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap", "-o", "both.png", "--json"), 60)
     assert result.status == 0, result.err
-    found = json.loads(result.out)
-    assert found["to0"]["heading_deg rms"] < 1.0 < found["to40"]["heading_deg rms"]
-    assert found["to40"]["command rate, rms"] > 0.1
-    assert {"plant p99, us", "misses", "mean_power_w"} <= found["to0"].keys()
-    assert found["to0"]["controllers"] == found["to40"]["controllers"] == "heading"
-    assert (found["to0"]["heading.heading_deg"], found["to40"]["heading.heading_deg"]) == ("0", "40")
-    assert "chains" not in found["to0"], "what does not differ"
+    content = json.loads(result.out)
+    assert content["to0"]["heading_deg rms"] < 1.0 < content["to40"]["heading_deg rms"]
+    assert content["to40"]["command rate, rms"] > 0.1
+    assert {"plant p99, us", "misses", "mean_power_w"} <= content["to0"].keys()
+    assert content["to0"]["controllers"] == content["to40"]["controllers"] == "heading"
+    assert (content["to0"]["heading.heading_deg"], content["to40"]["heading.heading_deg"]) == ("0", "40")
+    assert "chains" not in content["to0"], "what does not differ"
     assert (tmp_path / "both.png").stat().st_size > 20_000
     result = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap"), 60)
     assert "heading_deg rms" in result.out
@@ -42,9 +42,9 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
 
 def test_what_one_run_has_not_is_reported_as_such() -> None:
     time = np.arange(5.0)
-    one = Run("one", {"robot": "a", "tracking": {"depth_m": {"rms": 0.1}}}, time, np.outer(time, [1.0, -1.0]))
+    item = Run("one", {"robot": "a", "tracking": {"depth_m": {"rms": 0.1}}}, time, np.outer(time, [1.0, -1.0]))
     other = Run("other", {"robot": "b"}, time, np.zeros((5, 2)))
-    rows = dict(table([one, other]))
+    rows = dict(table([item, other]))
     assert rows["depth_m rms"] == [0.1, None]
     assert rows["command rate, rms"] == [pytest.approx(1.0), 0.0]
     assert "misses" not in rows
@@ -91,7 +91,7 @@ def test_settings_of_several_robots_are_by_robot() -> None:
         "controllers": ["autopilot:robot=a,depth_m=2.5", "autopilot:robot=b,depth_m=3.5"],
         "description": {"a": {"chains": 30}, "b": {"chains": 60, "current_m_s": [0.0, 0.1, 0.0]}},
     }
-    found = settings(origin)
-    assert (found["a.autopilot.depth_m"], found["b.autopilot.depth_m"]) == ("2.5", "3.5")
-    assert (found["a.chains"], found["b.chains"], found["b.current_m_s"]) == (30, 60, "[0.0, 0.1, 0.0]")
-    assert found["controllers"] == "a.autopilot, b.autopilot"
+    result = settings(origin)
+    assert (result["a.autopilot.depth_m"], result["b.autopilot.depth_m"]) == ("2.5", "3.5")
+    assert (result["a.chains"], result["b.chains"], result["b.current_m_s"]) == (30, 60, "[0.0, 0.1, 0.0]")
+    assert result["controllers"] == "a.autopilot, b.autopilot"

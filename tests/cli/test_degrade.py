@@ -17,11 +17,11 @@ def test_changes_of_level_are_reported_and_replay(tmp_path: Path) -> None:
     """A hundred times as fast as the wall: no step of the full model fits."""
     result = rtmms(tmp_path, *RUN, "--degrade", "--rate", "100", "--log", "a.mcap", "--sensors", "typical")
     assert result.status == 0, result.err
-    found = result.report["degrade"]
-    assert found["levels"][0] == "full"
-    assert found["changes"][0][1] == 1
-    assert sum(found["steps"]) == result.report["steps"] == 400
-    assert result.report["final"]["truth.level"] == found["changes"][-1][1]
+    degrade = result.report["degrade"]
+    assert degrade["levels"][0] == "full"
+    assert degrade["changes"][0][1] == 1
+    assert sum(degrade["steps"]) == result.report["steps"] == 400
+    assert result.report["final"]["truth.level"] == degrade["changes"][-1][1]
     log = open_log(tmp_path / "a.mcap")
     assert log.origin["degrade"] is True
     assert {change["args"]["level"] for change in log.end.fields["changes"]} >= {1}  # type: ignore[union-attr]

@@ -133,8 +133,8 @@ def test_the_display_ends_when_the_run_reports_it(board: Board, capsys: pytest.C
 
 
 def test_plain_has_json_s_own_types_and_no_nan() -> None:
-    given = {"a": np.float64("nan"), "b": np.array([[1.0, np.inf]]), 3: (np.int64(2), True, None), "p": Path("x")}
-    assert to_json_types(given) == {"a": None, "b": [[1.0, None]], "3": [2, True, None], "p": "x"}
+    values = {"a": np.float64("nan"), "b": np.array([[1.0, np.inf]]), 3: (np.int64(2), True, None), "p": Path("x")}
+    assert to_json_types(values) == {"a": None, "b": [[1.0, None]], "3": [2, True, None], "p": "x"}
 
 
 def test_the_report_of_a_run_that_did_not_begin_is_an_object_and_a_table() -> None:

@@ -119,24 +119,24 @@ def commands(group: click.Group = command_line.rtmms, before: str = "") -> Itera
     """Every command by the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if isinstance(found, click.Group):
-            yield from commands(found, f"{before}{name} ")
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
         else:
-            yield before + name, found
+            yield before + name, command
 
 
 def named_files() -> set[tuple[str, str]]:
     """(command, option) of all that names a file, by its type, its metavar, or its name."""
     return {
-        (name, one.opts[0])
+        (name, param.opts[0])
         for name, command in commands()
-        for one in command.params
-        if one.opts[0] in ("--preset", "--sensors", "--keys")
-        or isinstance(one.type, click.Path)
-        or "FILE" in str(one.metavar)
-        or ".toml" in str(one.metavar)
+        for param in command.params
+        if param.opts[0] in ("--preset", "--sensors", "--keys")
+        or isinstance(param.type, click.Path)
+        or "FILE" in str(param.metavar)
+        or ".toml" in str(param.metavar)
     }
 
 
@@ -148,24 +148,24 @@ OF_CODE = {
 
 
 def test_every_option_that_names_a_file_has_a_case() -> None:
-    known = {(one.command, one.option) for one in WRITES} | set(WRITTEN_IN_FOLDERS) | set(READS) | OF_CODE
+    known = {(write.command, write.option) for write in WRITES} | set(WRITTEN_IN_FOLDERS) | set(READS) | OF_CODE
     assert not named_files() - known, "an option that names a file has no case in WRITES or READS"
-    assert set(KINDS) - {".dbc"} == {one.ending for one in WRITES}, "a kind of file has no case in WRITES"
+    assert set(KINDS) - {".dbc"} == {write.ending for write in WRITES}, "a kind of file has no case in WRITES"
     known_commands = {name for name, _ in commands()}
-    assert {one.command for one in WRITES} | {name for name, _ in READS} <= known_commands
+    assert {write.command for write in WRITES} | {name for name, _ in READS} <= known_commands
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a log, and the same as a table."""
-    made = tmp_path_factory.mktemp("files")
+    built = tmp_path_factory.mktemp("files")
     for arguments in (
         ("run", *MANTA, "--controller", "gait", "--log", "run.mcap"),
         ("log", "csv", "run.mcap", "-o", "run.csv"),
     ):
-        result = rtmms(made, *arguments)
+        result = rtmms(built, *arguments)
         assert result.status == 0, result.err
-    return made
+    return built
 
 
 @contextlib.contextmanager
@@ -222,14 +222,14 @@ def on_a_full_disk(folder: Path, room: int, *text: str) -> Finished:
     return Finished(status, *printed)
 
 
-LIMITED = [one for one in WRITES if one.command != "run"]
-RUNS = [one for one in WRITES if one.command == "run"]
+LIMITED = [write for write in WRITES if write.command != "run"]
+RUNS = [write for write in WRITES if write.command == "run"]
 """A run makes shared memory, for which the limit on the size of files holds, too: it needs a disk that is full."""
 
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of the system")
-@pytest.mark.parametrize("one", LIMITED, ids=lambda one: f"{one.command} {one.option} {one.ending}")
+@pytest.mark.parametrize("one", LIMITED, ids=lambda item: f"{item.command} {item.option} {item.ending}")
 def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, one: Writes, tmp_path: Path) -> None:
     for name in ("run.mcap", "run.csv"):
         (tmp_path / name).symlink_to(folder / name)
@@ -259,7 +259,7 @@ ls -A disk; exit $status
 
 @pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts")
-@pytest.mark.parametrize("one", RUNS, ids=lambda one: f"{one.command} {one.option} {one.ending}")
+@pytest.mark.parametrize("one", RUNS, ids=lambda item: f"{item.command} {item.option} {item.ending}")
 def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
     name = f"out{one.ending}"
     (tmp_path / "disk").mkdir()
@@ -305,10 +305,10 @@ def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "arguments"),
     [
-        pytest.param(*one, marks=pytest.mark.full if one[0][0] in ("sweep", "envelope", "view") else ())
-        for one in READS.items()
+        pytest.param(*item, marks=pytest.mark.full if item[0][0] in ("sweep", "envelope", "view") else ())
+        for item in READS.items()
     ],
-    ids=lambda one: " ".join(one) if len(one) == 2 else "",
+    ids=lambda item: " ".join(item) if len(item) == 2 else "",
 )
 def test_a_pipe_is_refused_without_waiting(tmp_path: Path, option: tuple[str, str], arguments: tuple[str, ...]) -> None:
     del option
@@ -325,5 +325,5 @@ def test_a_pipe_is_refused_without_waiting(tmp_path: Path, option: tuple[str, st
 
 def _files(folder: Path) -> list[str]:
     """Return the names in a folder, but for the runtime directory and for a sweep's parts, from which it goes on."""
-    found = [str(path.relative_to(folder)) for path in folder.rglob("*")]
-    return sorted(name for name in found if not name.startswith("rtmms") and not re.search(r"\.parts(/part-|$)", name))
+    result = [str(path.relative_to(folder)) for path in folder.rglob("*")]
+    return sorted(name for name in result if not name.startswith("rtmms") and not re.search(r"\.parts(/part-|$)", name))

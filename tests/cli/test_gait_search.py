@@ -28,13 +28,13 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def values(self: Model, gaits: Any, goals: Any) -> list[Any]:
         asked.append(len(gaits))
-        found = []
+        result = []
         for parts in gaits:
             swing = parts.get("amplitude_deg", 40.0) * parts.get("frequency_hz", 0.6) / 20.0
             slip = 0.01 + (parts.get("phase_deg", 40.0) / 100.0 - 0.8) ** 2
-            made = {"speed": swing / (1.0 + slip), "cost_of_transport": slip * (1.0 + swing**2), "power": 5.0 * swing}
-            found.append({goal: made[goal] for goal in goals} if swing < 2.5 else None)
-        return found
+            built = {"speed": swing / (1.0 + slip), "cost_of_transport": slip * (1.0 + swing**2), "power": 5.0 * swing}
+            result.append({goal: built[goal] for goal in goals} if swing < 2.5 else None)
+        return result
 
     monkeypatch.setattr(Model, "values", values)
     return asked
@@ -43,13 +43,13 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.full
 def test_the_front_has_what_no_other_one_beats_within_the_power(made_up: list[int]) -> None:
     """Of the formula the best is a lead of 80 deg at any speed; beyond 20 W (speed 4) and at 2.5 nothing counts."""
-    found = search(Search("manta", ("speed", "cost_of_transport"), points=2, generations=25, most_power_w=10.0))
-    speeds, costs = np.array([[one.values[goal] for goal in found_goals()] for one in found.gaits]).T
+    match = search(Search("manta", ("speed", "cost_of_transport"), points=2, generations=25, most_power_w=10.0))
+    speeds, costs = np.array([[gait.values[goal] for goal in found_goals()] for gait in match.gaits]).T
     assert (np.diff(speeds) < 0.0).all()
     assert (np.diff(costs) < 0.0).all()
     assert max(speeds) == pytest.approx(2.0 / 1.01, rel=0.03)
-    assert all(one.values["power"] <= 10.0 for one in found.gaits)
-    assert all(abs(one.parameters["phase_deg"] - 80.0) < 12.0 for one in found.gaits)
+    assert all(gait.values["power"] <= 10.0 for gait in match.gaits)
+    assert all(abs(gait.parameters["phase_deg"] - 80.0) < 12.0 for gait in match.gaits)
 
 
 def found_goals() -> tuple[str, str]:
@@ -62,17 +62,17 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
 ) -> None:
     """What was measured is not measured again; another seed gives another front."""
     whole = search(ASKED, kept=tmp_path / "whole.json")
-    usual, calls = Model.values, len(made_up)
+    default, calls = Model.values, len(made_up)
 
     def breaking(self: Model, gaits: Any, goals: Any) -> list[Any]:
         if len(made_up) >= calls + 4:
             raise KeyboardInterrupt
-        return usual(self, gaits, goals)
+        return default(self, gaits, goals)
 
     monkeypatch.setattr(Model, "values", breaking)
     with pytest.raises(KeyboardInterrupt):
         search(ASKED, kept=tmp_path / "part.json")
-    monkeypatch.setattr(Model, "values", usual)
+    monkeypatch.setattr(Model, "values", default)
     made_up.clear()
     again = search(ASKED, kept=tmp_path / "part.json")
     assert len(made_up) == calls - 4
@@ -90,14 +90,14 @@ def test_a_search_that_ends_early_gives_the_best_so_far(
     made_up: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C and the end of a budget: the front of what was measured, a note, and the state to go on from."""
-    usual = Model.values
+    default = Model.values
 
     def ending(fault: type[BaseException]) -> Any:
         def values(self: Model, gaits: Any, goals: Any) -> list[Any]:
             if len(made_up) == 3:
                 made_up.append(0)
                 raise fault
-            return usual(self, gaits, goals)
+            return default(self, gaits, goals)
 
         return values
 
@@ -139,16 +139,16 @@ def test_the_robot_s_own_numbers_and_any_number_of_threads(monkeypatch: pytest.M
     for command in commands:
         plant.step(command)
         samples.append(plant.observe())
-    trace = {name: np.array([np.array(one[name]) for one in samples]) for name in plant.trace_outputs}
-    found = plant.summarise(np.arange(len(samples)) * 0.02, trace)
-    assert tables[0][0] == {goal: found[name] for goal, (name, _, _) in GOALS.items()}
+    trace = {name: np.array([np.array(sample[name]) for sample in samples]) for name in plant.trace_outputs}
+    result = plant.summarise(np.arange(len(samples)) * 0.02, trace)
+    assert tables[0][0] == {goal: result[name] for goal, (name, _, _) in GOALS.items()}
 
 
 def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "found.toml").write_text("# a gait\namplitude_deg = 31.5\nphase_deg = 80\n")
-    made: Any = build("gait:found.toml,phase_deg=70")
-    assert (made.amplitude_deg, made.phase_deg, made.frequency_hz) == (31.5, 70.0, 0.6)
+    built: Any = build("gait:found.toml,phase_deg=70")
+    assert (built.amplitude_deg, built.phase_deg, built.frequency_hz) == (31.5, 70.0, 0.6)
     (tmp_path / "bad.toml").write_text("amplitude_deg = [1]\n")
     with pytest.raises(ModelError, match="amplitude_deg: expected a number or a text"):
         build("gait:bad.toml")
@@ -186,7 +186,7 @@ def test_the_command_writes_front_files_and_figure(
     """The commands of docs/manta.md, on the formula."""
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "manta.md").read_text(encoding="utf-8")
-    line = next(one for one in page.splitlines() if one.startswith("rtmms gaits manta --search"))
+    line = next(line for line in page.splitlines() if line.startswith("rtmms gaits manta --search"))
     parts = [*shlex.split(line, comments=True)[1:], "--generations", "3", "--json"]
     with pytest.raises(SystemExit) as ended:
         main(parts)
@@ -194,9 +194,9 @@ def test_the_command_writes_front_files_and_figure(
     assert ended.value.code == 0
     assert message["evaluations"] == 6 * 3 * 10
     assert len(message["front"]) >= 2
-    for one in message["front"]:
-        made: Any = build(f"gait:{one['file']}")
-        assert made.amplitude_deg == one["words"]["amplitude_deg"]
+    for item in message["front"]:
+        built: Any = build(f"gait:{item['file']}")
+        assert built.amplitude_deg == item["words"]["amplitude_deg"]
     assert Path(message["figures"][0]).stat().st_size > 10_000
     with pytest.raises(SystemExit):
         main(parts)

@@ -46,18 +46,18 @@ SWIMMERS_NET = [0.7259539483, 0.0964967286, 0.0]
 )
 def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[float], gaits: Any) -> None:
     status, out, _ = gaits(robot, "--gait", gait, "--cycles", str(cycles), "--json")
-    found = json.loads(out, parse_constant=lambda word: 1 / 0)
+    content = json.loads(out, parse_constant=lambda word: 1 / 0)
     assert status == 0
-    assert (found["robot"], found["gait"], found["cycles"]) == (robot, gait, cycles)
-    np.testing.assert_allclose(found["displacement"], net, atol=1e-8)
-    assert found["work"] > 0.0
-    assert found["cost"] > 0.0
+    assert (content["robot"], content["gait"], content["cycles"]) == (robot, gait, cycles)
+    np.testing.assert_allclose(content["displacement"], net, atol=1e-8)
+    assert content["work"] > 0.0
+    assert content["cost"] > 0.0
 
 
 @pytest.mark.full  # kernels that nothing else in the default suite uses
 def test_in_space_a_rotation_vector_and_a_position(gaits: Any) -> None:
-    found = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
-    net = found["displacement"]
+    content = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
+    net = content["displacement"]
     np.testing.assert_allclose(net["rotation_vector"], [-0.0382059925, 0.0321583142, 0.1651868933], atol=1e-8)
     assert len(net["position"]) == 3
     half = json.loads(gaits("cat", "--gait", "righting", "--json")[1])["displacement"]["rotation_vector"]
@@ -71,14 +71,14 @@ def test_a_file_of_shapes(tmp_path: Path, gaits: Any) -> None:
     for name, rows, head in (("open", corners, ""), ("closed", [*corners, corners[0]], "left,right\n")):
         file = tmp_path / f"{name}.csv"
         file.write_text(head + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
-        found = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
-        np.testing.assert_allclose(found["displacement"], wanted["displacement"], atol=1e-12)
-        assert found["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
+        content = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
+        np.testing.assert_allclose(content["displacement"], wanted["displacement"], atol=1e-12)
+        assert content["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
     file = tmp_path / "swapped.csv"  # columns go by the names of their heading
     file.write_text("right,left\n" + "\n".join(f"{b},{2 * a}" for a, b in corners) + "\n")
     plain = tmp_path / "plain.csv"
     plain.write_text("\n".join(f"{2 * a},{b}" for a, b in corners) + "\n")
-    swapped, wanted = (json.loads(gaits("purcell", "--gait", str(one), "--json")[1]) for one in (file, plain))
+    swapped, wanted = (json.loads(gaits("purcell", "--gait", str(item), "--json")[1]) for item in (file, plain))
     assert swapped["displacement"] == wanted["displacement"]
 
 

@@ -82,9 +82,9 @@ def test_control_reaches_a_plant_on_all_addresses(tmp_path: Path) -> None:
         cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert plant.stderr is not None
-    found = re.search(r"exchange tcp://0.0.0.0:(\d+)", plant.stderr.readline())
-    assert found is not None
-    exchange = f"tcp://127.0.0.1:{found[1]}"
+    match = re.search(r"exchange tcp://0.0.0.0:(\d+)", plant.stderr.readline())
+    assert match is not None
+    exchange = f"tcp://127.0.0.1:{match[1]}"
     refused = rtmms(tmp_path, "control", "swing", "--exchange", exchange)
     assert (refused.status, "asks for keys and none were given" in refused.err) == (1, True)
     done = rtmms(tmp_path, "control", "swing", "--exchange", exchange, "--keys", "K", "--timeout", "60")

@@ -44,7 +44,7 @@ def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> No
     port = reserve_ports(2)
     process = start(tmp_path, *(word.format(port, port + 1) for word in parts))
     try:
-        family = _awaited(lambda: found if len(found := _descendants(process.pid)) >= count else [])
+        family = _awaited(lambda: result if len(result := _descendants(process.pid)) >= count else [])
         assert len(family) >= count, f"{name} started {len(family)} processes"
         _awaited(lambda: [1] if all(_cpu_s(pid) > 0.05 for pid in family) else [], 10.0)  # they have begun their work
         family = sorted({*family, *_descendants(process.pid)})
@@ -61,22 +61,22 @@ def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> No
 def _awaited(look: Callable[[], list[int]], seconds: float = 90.0) -> list[int]:
     """What is found as soon as something is."""
     until = time.monotonic() + seconds
-    while not (found := look()) and time.monotonic() < until:
+    while not (result := look()) and time.monotonic() < until:
         time.sleep(0.05)
-    return found
+    return result
 
 
 def _descendants(pid: int) -> list[int]:
     """Processes that a process has started, and those that these have."""
-    found: list[int] = []
+    result: list[int] = []
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            own = [int(word) for word in thread.read_text().split()]
+            current = [int(word) for word in thread.read_text().split()]
         except OSError:
             continue
-        for one in own:
-            found += [one, *_descendants(one)]
-    return found
+        for item in current:
+            result += [item, *_descendants(item)]
+    return result
 
 
 def _stat(pid: int) -> list[str]:
@@ -87,14 +87,14 @@ def _stat(pid: int) -> list[str]:
 
 
 def _alive(pid: int) -> bool:
-    return bool(found := _stat(pid)) and found[0] not in "ZX"
+    return bool(result := _stat(pid)) and result[0] not in "ZX"
 
 
 def _cpu_s(pid: int) -> float:
     """Processor time of a process; of one that has ended or waits by nature, plenty."""
-    found = _stat(pid)
+    result = _stat(pid)
     tracker = b"resource_tracker" in _words(pid)
-    return 1.0 if not found or tracker else 0.01 * (int(found[11]) + int(found[12]))
+    return 1.0 if not result or tracker else 0.01 * (int(result[11]) + int(result[12]))
 
 
 def _words(pid: int) -> bytes:

@@ -22,10 +22,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("links")
     result = rtmms(folder, *WORDS, "--mode", "lockstep", "--link", LINK, "--log", "a.mcap")
     assert result.status == 0, result.err
-    found = result.report["exchange"]["links"]["tired"]
+    tired = result.report["exchange"]["links"]["tired"]
     assert result.report["exchange"]["commands_applied"] == 200
-    assert 0 < found["lost"] < 80
-    assert 40.0 < found["mean_delay_ms"] < 55.0
+    assert 0 < tired["lost"] < 80
+    assert 40.0 < tired["mean_delay_ms"] < 55.0
     return folder
 
 
@@ -87,8 +87,8 @@ def test_two_links_of_a_controller_are_for_times_apart() -> None:
 
 
 def test_a_link_is_read_again_from_its_word() -> None:
-    found = from_words(["a:delay_ms=20,jitter_ms=5.5,loss=0.01,until_s=3", "b:rate_hz=50"])
-    assert from_words([as_word(one) for one in found]) == found
+    result = from_words(["a:delay_ms=20,jitter_ms=5.5,loss=0.01,until_s=3", "b:rate_hz=50"])
+    assert from_words([as_word(item) for item in result]) == result
 
 
 SCENARIO = """robot = "manta"

@@ -35,13 +35,13 @@ def test_in_real_time_each_step_has_an_outcome_and_a_replay_gives_the_same_bits(
 @pytest.mark.processes
 def test_in_lockstep_it_swims_and_each_run_is_the_same(tmp_path: Path) -> None:
     arguments = ("run", "manta", "--mode", "lockstep", "--duration", "4", "--json", "--quiet")
-    one, two = rtmms(tmp_path, *arguments).report, rtmms(tmp_path, *arguments).report
-    assert one["exchange"]["commands_applied"] == 4000
-    assert one["final"] == two["final"]
-    assert one["final"]["position"][0] > 0.2
-    assert one["summary"]["mean_speed_m_s"] > 0.1
-    assert 0.0 < one["accuracy"]["path_error"] < 0.02
-    assert {"mean_thrust_n", "mean_power_w", "cost_of_transport", "strouhal"} <= set(one["summary"])
+    item, two = rtmms(tmp_path, *arguments).report, rtmms(tmp_path, *arguments).report
+    assert item["exchange"]["commands_applied"] == 4000
+    assert item["final"] == two["final"]
+    assert item["final"]["position"][0] > 0.2
+    assert item["summary"]["mean_speed_m_s"] > 0.1
+    assert 0.0 < item["accuracy"]["path_error"] < 0.02
+    assert {"mean_thrust_n", "mean_power_w", "cost_of_transport", "strouhal"} <= set(item["summary"])
 
 
 @pytest.mark.full

@@ -12,9 +12,9 @@ from tests.cli.test_files import commands
 NO_NUMBERS = ("nan", "inf", "-inf", "1e400", "x", "", "0x10", "1,5", "-1e-300")
 NO_COUNTS = ("nan", "inf", "1.5", "x", "", "-1", str(10**30), str(-(10**30)))
 
-OPTIONS = [(name, command, one) for name, command in commands() for one in command.params]
+OPTIONS = [(name, command, param) for name, command in commands() for param in command.params]
 KINDS = (click.types.FloatParamType, click.types.IntParamType, NumberType)
-NUMBERS = [one for one in OPTIONS if isinstance(one[2].type, KINDS)]
+NUMBERS = [option for option in OPTIONS if isinstance(option[2].type, KINDS)]
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_numbers_within_text_are_refused(tmp_path: object, arguments: tuple[str,
     result = rtmms(tmp_path, *arguments)  # type: ignore[arg-type]
     assert result.status == 2, result.err
     assert "Traceback" not in result.err
-    assert any(one in result.err for one in ("nan", "inf", "-1")), result.err
+    assert any(item in result.err for item in ("nan", "inf", "-1")), result.err

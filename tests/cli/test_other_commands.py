@@ -41,12 +41,12 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
 
 def test_list_alone_is_a_line_each_and_a_name_reports_all_of_it(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "list")
-    every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
+    every = [item for kind in rtmms(tmp_path, "list", "--json").report.values() for item in kind]
     assert result.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
     assert "amplitude" not in result.out
     assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
     robot = rtmms(tmp_path, "list", "pendulum", "--json").report
-    assert [one["name"] for one in robot["actuators"]] == ["torque", "offset"]
+    assert [item["name"] for item in robot["actuators"]] == ["torque", "offset"]
     text = rtmms(tmp_path, "list", "pendulum").out
     for arguments in ("actuators:", "outputs:", "step 0.01 s"):
         assert arguments in text
@@ -103,12 +103,12 @@ def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
 
 def commands(group: click.Group, ctx: click.Context, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
     """Return each command, and each of a group of commands, with its words."""
-    found: list[tuple[tuple[str, ...], Any]] = []
+    result: list[tuple[tuple[str, ...], Any]] = []
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
         inner = isinstance(command, click.Group)
-        found += commands(command, ctx, (*path, name)) if inner else [((*path, name), command)]
-    return found
+        result += commands(command, ctx, (*path, name)) if inner else [((*path, name), command)]
+    return result
 
 
 def test_an_option_of_one_path_is_refused_where_it_is_given_twice() -> None:
@@ -178,7 +178,7 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
     from rtmms.robots.fish import Fish
     from rtmms.robots.manta.parameters import MantaParameters
 
-    point = {one.name: one for one in entry_points(group="rtmms.plants")}
+    point = {entry.name: entry for entry in entry_points(group="rtmms.plants")}
     assert _declared(point["eel"], "PRESETS")["loop"] == {"gait": "loop"}
     assert _declared(point["moth"], "PRESETS") == {**_declared(point["moth"], "PRESETS")} != {}
     assert "paper" in _declared(point["manta"], "PRESETS")
@@ -207,7 +207,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     from rtmms.robots.manta import parameters as manta
 
     known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
-    printed = {name: _short(one) for name, one in _values(type("Observed", (), {"parameters": known})()).items()}
+    printed = {name: _short(value) for name, value in _values(type("Observed", (), {"parameters": known})()).items()}
     assert printed["buoyancy_centre_m" if parameters == "manta" else "stop_n_m"] in ("[0.0,0.0,0.05]", "none")
     typed = {name: value(text) for name, text in printed.items() if not text.endswith("...")}
     assert len(typed) >= len(asdict(known)) - 1
@@ -235,8 +235,8 @@ def test_set_of_a_name_that_a_controller_has_reports_how_to_write_it() -> None:
     class Settable(Pendulum):
         settable = ("damping",)
 
-        def set(self, **given: object) -> None:
-            refuse_fixed("pendulum", given, self.settable, ("damping", "coupling"))
+        def set(self, **values: object) -> None:
+            refuse_fixed("pendulum", values, self.settable, ("damping", "coupling"))
 
     peers = [{"name": "dh", "settable": {"depth_m": 1.0}}, {"name": "view", "settable": {}}]
     exchange = SimpleNamespace(report=lambda: {"peers": peers})
@@ -252,15 +252,15 @@ def test_set_of_a_name_that_a_controller_has_reports_how_to_write_it() -> None:
 
 def _ranged() -> list[tuple[str, str]]:
     """(command, option) of each option whose value lies in a range of numbers."""
-    found = []
+    result = []
     for name in COMMANDS:
         command = program.get_command(click.Context(program), name)
         inner = command.commands.items() if isinstance(command, click.Group) else [("", command)]
-        for more, one in inner:
-            assert one is not None
-            options = [option for option in one.params if isinstance(option.type, (click.FloatRange, NumberType))]
-            found += [(f"{name} {more}".strip(), option.opts[0]) for option in options]
-    return found
+        for more, item in inner:
+            assert item is not None
+            options = [option for option in item.params if isinstance(option.type, (click.FloatRange, NumberType))]
+            result += [(f"{name} {more}".strip(), option.opts[0]) for option in options]
+    return result
 
 
 @every("command, option", _ranged())
@@ -268,6 +268,6 @@ def test_no_range_takes_nan(command: str, option: str) -> None:
     parsed: Any = program.get_command(click.Context(program), command.partition(" ")[0])
     for word in command.split()[1:]:
         parsed = parsed.commands[word]
-    (parameter,) = [one for one in parsed.params if option in one.opts]
+    (parameter,) = [param for param in parsed.params if option in param.opts]
     with pytest.raises(click.BadParameter, match=r"expected a (finite )?number.*, got 'nan'"):
         parameter.type.convert("nan", parameter, None)

@@ -38,12 +38,12 @@ def of_a_run() -> dict[str, Any]:
     attribution.look(())
     attribution.keep(0, missed=True, overran=True, times=Times(0, 1, 2, 3, 4, 5, 2_000_000, 500_000))
     attribution.finish(10**9)
-    found = blank(Plan(robot="manta"))
-    found["stall_detector"] = attribution.report(1)
-    assert found["stall_detector"]["bad_steps"]
-    found["realtime"] = Readiness().report()
-    found["expect"] = [dict.fromkeys(ExpectationResult.__dataclass_fields__)]
-    return found
+    result = blank(Plan(robot="manta"))
+    result["stall_detector"] = attribution.report(1)
+    assert result["stall_detector"]["bad_steps"]
+    result["realtime"] = Readiness().report()
+    result["expect"] = [dict.fromkeys(ExpectationResult.__dataclass_fields__)]
+    return result
 
 
 def test_the_page_lists_every_key() -> None:

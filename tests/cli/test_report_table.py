@@ -11,16 +11,16 @@ from rtmms.cli.running.report import blank
 from rtmms.cli.running.report_table import as_table
 
 
-def report(**given: Any) -> dict[str, Any]:
+def report(**values: Any) -> dict[str, Any]:
     """A run of 5 s at 1 kHz to its end; given: of its exchange, its schedule, or itself."""
-    made = blank(Plan(robot="manta")) | {
+    built = blank(Plan(robot="manta")) | {
         "ended": "duration", "simulated_s": 5.0, "wall_s": 5.01, "real_time_factor": 0.998, "steps": 5000, "dt": 1e-3,
     }  # fmt: skip
-    made["schedule"]["period_us"] = 1000.0
-    for name, value in given.items():
-        part = next((made[part] for part in ("exchange", "schedule") if name in made[part]), made)
+    built["schedule"]["period_us"] = 1000.0
+    for name, value in values.items():
+        part = next((built[part] for part in ("exchange", "schedule") if name in built[part]), built)
         part[name] = value
-    return made
+    return built
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def report(**given: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_the_second_line_reports_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
-    found = as_table(report(**given)).splitlines()
-    assert found[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
-    assert found[1] == line
+    result = as_table(report(**given)).splitlines()
+    assert result[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
+    assert result[1] == line
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_number_has_its_unit(given: dict[str, Any], text: str) -> None:
 
 
 def test_what_is_long_or_of_two_dimensions_is_left_out() -> None:
-    given = {"joints": [0.0] * 9, "thrust": [[1.0], [2.0]], "depth": 1.0}
-    message = as_table(report(final=given, units={"depth": "m"}))
+    values = {"joints": [0.0] * 9, "thrust": [[1.0], [2.0]], "depth": 1.0}
+    message = as_table(report(final=values, units={"depth": "m"}))
     assert "depth             1 m" in message
     assert "joints" not in message
     assert "thrust" not in message
@@ -74,13 +74,13 @@ def test_what_is_long_or_of_two_dimensions_is_left_out() -> None:
 WATCHED = {"watched": True, "learned": True, "period_s": 0.02, "silences_count": 1, "losses_count": 0}
 
 
-def timed(**given: Any) -> dict[str, Any]:
+def timed(**values: Any) -> dict[str, Any]:
     """A bridge that claims an actuator, in the report."""
-    made: dict[str, Any] = {
+    built: dict[str, Any] = {
         "name": "udp", "claim": ["left.*"], "connected_s": 0.0, "first_command_s": 0.012, "silences": [], "losses": [],
         "restarts": 0, "disconnected_s": None, "steps": {"applied": 4960, "stale": 40, "missed": 0}, "watch": WATCHED,
     }  # fmt: skip
-    return made | given
+    return built | values
 
 
 @pytest.mark.parametrize(

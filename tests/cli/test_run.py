@@ -66,12 +66,12 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
 @pytest.mark.full
 def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -> None:
     arguments = ("run", "pendulum", "--controller", "swing:amplitude=1.5", "--duration", "2", "--json", "--quiet")
-    one = rtmms(tmp_path, *arguments, "--mode", "lockstep", "--seed", "3").report
+    item = rtmms(tmp_path, *arguments, "--mode", "lockstep", "--seed", "3").report
     two = rtmms(tmp_path, *arguments, "--mode", "lockstep", "--seed", "3").report
-    assert one["exchange"]["commands_applied"] == 200
-    assert one["exchange"]["misses"] == 0
-    assert one["final"] == two["final"]
-    assert one["schedule"]["deadline_us"] is None
+    assert item["exchange"]["commands_applied"] == 200
+    assert item["exchange"]["misses"] == 0
+    assert item["final"] == two["final"]
+    assert item["schedule"]["deadline_us"] is None
 
 
 @pytest.mark.full
@@ -127,8 +127,8 @@ def test_options_that_would_do_nothing_or_fail_later_are_refused(
 @pytest.mark.full
 @pytest.mark.parametrize("mode", ["lockstep", "free"])
 def test_options_of_a_schedule_are_named_where_there_is_none(tmp_path: Path, mode: str) -> None:
-    given = ("--on-overrun", "slip", "--catchup", "3", "--max-overruns", "0", "--max-consecutive-overruns", "1")
-    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", mode, "--duration", "0.1", *given)
+    values = ("--on-overrun", "slip", "--catchup", "3", "--max-overruns", "0", "--max-consecutive-overruns", "1")
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", mode, "--duration", "0.1", *values)
     assert result.status == 0
     names = "--on-overrun, --catchup, --max-overruns, --max-consecutive-overruns"
     assert f"rtmms: {names}: no effect, because the mode {mode} has no schedule" in result.err
@@ -287,7 +287,7 @@ def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Pat
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "misnamed", "--duration", "3", "--json", "--quiet")
     report = result.report
     assert (result.status, report["exchange"]["commands_applied"]) == (1, 0)
-    (peer,) = [one for one in report["exchange"]["peers"] if one["name"] == "misnamed"]
+    (peer,) = [item for item in report["exchange"]["peers"] if item["name"] == "misnamed"]
     assert result.err.splitlines()[-1] == (
         f"rtmms: all {peer['rejected']} commands of controller misnamed were refused: {peer['refusal']}"
     )
@@ -419,8 +419,8 @@ def test_a_busy_port_that_was_asked_for_is_an_error_that_names_it(tmp_path: Path
 
 
 def _children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in found.read_text().split()] if found.exists() else []
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
 def _wait_until_running(process: subprocess.Popen[str]) -> None:
@@ -575,8 +575,8 @@ def test_a_plant_that_waits_for_a_claim_answers_requests(tmp_path: Path) -> None
     endpoint = next(line for line in served.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
     next(line for line in served.stderr if line.startswith("waiting for a controller"))
 
-    def asked(*words: str) -> Finished:
-        return rtmms(tmp_path, *words, "--exchange", endpoint)
+    def asked(*arguments: str) -> Finished:
+        return rtmms(tmp_path, *arguments, "--exchange", endpoint)
 
     status = asked("status", "--json")
     assert (status.report["begun"], status.report["step"], status.report["wall_s"]) == (False, 0, 0.0)
@@ -628,6 +628,6 @@ def test_after_a_reset_the_report_is_of_the_last_run_alone(tmp_path: Path) -> No
     report = finish(running, 60).report
     assert report["seed"] == 8
     exchange = report["exchange"]
-    (own,) = (one for one in exchange["peers"] if one["name"] == "swing")
-    assert (own["applied"], own["missed"]) == (exchange["commands_applied"], exchange["misses"])
-    assert own["applied"] + own["missed"] == report["steps"] == 1200
+    (current,) = (item for item in exchange["peers"] if item["name"] == "swing")
+    assert (current["applied"], current["missed"]) == (exchange["commands_applied"], exchange["misses"])
+    assert current["applied"] + current["missed"] == report["steps"] == 1200

@@ -17,7 +17,7 @@ def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     """The estimator takes measurements of one moment in an order, and the order counts."""
-    found = []
+    results = []
     for seed in ("1", "2", "3"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
         result = process(
@@ -25,5 +25,5 @@ def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
             "0.4", "--json", "--quiet", "--priority", "off",
         )  # fmt: skip
         assert result.status == 0, result.err
-        found.append(result.report["final"])
-    assert found[0] == found[1] == found[2]
+        results.append(result.report["final"])
+    assert results[0] == results[1] == results[2]

@@ -74,7 +74,7 @@ def test_an_event_acts_before_the_step_of_its_time(tmp_path: Path, mode: str) ->
     report = result.report
     assert (report["steps"], report["mode"]) == (50, mode)
     assert report["final"]["angle"] == pytest.approx(by_hand(), rel=1e-12)
-    assert [one["holds"] for one in report["expect"]] == [True, True]
+    assert [item["holds"] for item in report["expect"]] == [True, True]
     assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
 
 
@@ -92,7 +92,7 @@ def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", file)
     assert result.status == 1
     assert "rtmms: expected final.angle > 3.0, got 0.0" in result.err
-    assert [one["holds"] for one in result.report["expect"]] == [True, False]
+    assert [item["holds"] for item in result.report["expect"]] == [True, False]
 
 
 @pytest.mark.full

@@ -26,12 +26,12 @@ def compiled() -> None:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
     arguments = ("run", robot, "--duration", "1.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
-    assert one["exchange"]["commands_applied"] == 1500
-    assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape"]
-    assert one["final"] == two["final"]
-    assert abs(one["final"]["joint_position"][0]) > 1e-2
-    assert max(abs(x) for x in one["final"]["quaternion"][1:]) > 1e-4
+    item, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
+    assert item["exchange"]["commands_applied"] == 1500
+    assert [peer["name"] for peer in item["exchange"]["peers"]] == ["shape"]
+    assert item["final"] == two["final"]
+    assert abs(item["final"]["joint_position"][0]) > 1e-2
+    assert max(abs(x) for x in item["final"]["quaternion"][1:]) > 1e-4
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
 

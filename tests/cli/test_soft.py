@@ -23,9 +23,9 @@ def compiled() -> None:
 @pytest.mark.parametrize(("robot", "key"), [("fish", "drift_m_s"), ("modal_moth", "peak_twist_rad")])
 def test_a_run_twice_logged_and_drawn(robot: str, key: str, tmp_path: Path) -> None:
     arguments = ("run", robot, "--duration", "1.0", "--mode", "free", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *arguments, "--log", "run.mcap").report for _ in range(2))
-    assert one["final"] == two["final"]
-    assert np.isfinite(one["summary"][key])
+    item, two = (rtmms(tmp_path, *arguments, "--log", "run.mcap").report for _ in range(2))
+    assert item["final"] == two["final"]
+    assert np.isfinite(item["summary"][key])
     assert (tmp_path / "run.png").stat().st_size > 1000
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
 
@@ -43,9 +43,9 @@ def test_muscles_from_a_controller(tmp_path: Path) -> None:
         "--json",
         "--quiet",
     )
-    found = rtmms(tmp_path, "run", "fish", "--controller", "fish_wave", *arguments).report
-    assert found["exchange"]["commands_applied"] == 1000
-    assert found["final"]["work"] > 0.0
+    result = rtmms(tmp_path, "run", "fish", "--controller", "fish_wave", *arguments).report
+    assert result["exchange"]["commands_applied"] == 1000
+    assert result["final"]["work"] > 0.0
 
 
 def test_a_flow_that_ends_before_the_run_is_refused(tmp_path: Path) -> None:

@@ -26,28 +26,28 @@ def trimmed(*text: str) -> dict:
 @pytest.mark.full  # finds an orbit and its springs, each trial a flight
 def test_moth_by_stiffness():
     """Softer springs lift as much as a wider stroke: the paper's amplitude hovers at 0.928 of its stiffness."""
-    found = trimmed("moth", "--set", "start=rest", "--unknown", "stiffness")
-    assert found["stiffness_factor"] == pytest.approx(0.92770, abs=1e-4)
-    assert found["amplitude_factor"] == 1.0
-    assert found["mean_speed_m_s"] < 1e-9
-    assert "0.92769" in as_table(found)
+    result = trimmed("moth", "--set", "start=rest", "--unknown", "stiffness")
+    assert result["stiffness_factor"] == pytest.approx(0.92770, abs=1e-4)
+    assert result["amplitude_factor"] == 1.0
+    assert result["mean_speed_m_s"] < 1e-9
+    assert "0.92769" in as_table(result)
 
 
 def test_eel_takes_a_step_that_divides_its_period():
-    found = trimmed("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
-    assert found["period_s"] == pytest.approx(1.9995)
-    assert found["residual"] < 1e-6
+    result = trimmed("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
+    assert result["period_s"] == pytest.approx(1.9995)
+    assert result["residual"] < 1e-6
 
 
 def test_manta_swims_straight():
-    found = trimmed("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
-    x, y, z = found["travel_m"]
-    assert x == pytest.approx(found["mean_speed_m_s"] * found["period_s"], rel=1e-9)
+    result = trimmed("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
+    x, y, z = result["travel_m"]
+    assert x == pytest.approx(result["mean_speed_m_s"] * result["period_s"], rel=1e-9)
     assert x > 0.5
     assert max(abs(y), abs(z)) < 1e-7
-    assert found["residual"] < 1e-8
-    assert found["multipliers"][0] == pytest.approx(1.0, abs=1e-4)
-    assert found["multipliers"][4] < 0.99  # four neutral directions: three of place, and heading
+    assert result["residual"] < 1e-8
+    assert result["multipliers"][0] == pytest.approx(1.0, abs=1e-4)
+    assert result["multipliers"][4] < 0.99  # four neutral directions: three of place, and heading
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_target_out_of_reach_is_status_1(capsys):
 def test_stable_is_what_the_largest_multiplier_implies(above: float, stable: bool) -> None:
     """Of a robot with a gait of its own, to 1e-6; from commands, whose map is differenced, to 1e-4."""
     size = np.array([1.0 + above, 0.5], dtype=complex)
-    own = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)
+    current = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)
     plant: Any = SimpleNamespace(model=SimpleNamespace(name="x"), law=SimpleNamespace(omega=1.0))
-    parts = as_words(plant, own)
+    parts = as_words(plant, current)
     assert parts["stable"] is stable
     assert f"{'yes' if stable else 'no'} (largest multiplier below 1 + 1e-06)" in as_table(parts)
     commanded = commands_as_words("x", Periodic(b"", 1.0, 0.0, np.array([1.0 + 100.0 * above]), np.zeros(3), 1))

@@ -25,12 +25,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
     arguments = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
-    assert one["exchange"]["commands_applied"] == 500
-    assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape"]
-    assert one["final"] == two["final"]
-    assert abs(one["final"]["velocity"][0]) > 1e-5
-    assert one["summary"]["net_speed_m_s"] > 0.0
+    item, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
+    assert item["exchange"]["commands_applied"] == 500
+    assert [peer["name"] for peer in item["exchange"]["peers"]] == ["shape"]
+    assert item["final"] == two["final"]
+    assert abs(item["final"]["velocity"][0]) > 1e-5
+    assert item["summary"]["net_speed_m_s"] > 0.0
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
 

@@ -18,8 +18,8 @@ TWO = [{"name": "one", "robot": "manta"}, {"name": "two", "robot": "eel"}]
 
 
 def test_robots_without_a_name_have_that_of_their_kind_and_a_number_where_there_are_several() -> None:
-    def names(*words: str) -> list[str]:
-        return [one["name"] for one in robots_of_command(words)]
+    def names(*arguments: str) -> list[str]:
+        return [robot["name"] for robot in robots_of_command(arguments)]
 
     assert names("manta", "follower=eel", "manta", "eel") == ["manta_1", "follower", "manta_2", "eel"]
     assert names("models/my arm.urdf", "mine.py:arm", "2d.xml", "x" * 40) == ["my_arm", "arm", "d", "x" * 24]
@@ -32,9 +32,9 @@ def test_old_default_names_work_with_a_sentence(capsys: pytest.CaptureFixture[st
         "gait:robot=manta_1,frequency_hz=0.6", "gait:robot=manta_2"
     )  # fmt: skip
     assert "robot one is manta_1 now; the next version removes the old name" in capsys.readouterr().err
-    made = shared_out(robots, {"one.chains": 8, "two.kp_n_m": 1.0, "manta_2.chains": 16}, {})["robots"]
-    assert [one["parameters"] for one in made] == [{"chains": 8}, {"kp_n_m": 1.0}, {"chains": 16}]
-    assert not any("old_name" in one for one in made)
+    built = shared_out(robots, {"one.chains": 8, "two.kp_n_m": 1.0, "manta_2.chains": 16}, {})["robots"]
+    assert [item["parameters"] for item in built] == [{"chains": 8}, {"kp_n_m": 1.0}, {"chains": 16}]
+    assert not any("old_name" in item for item in built)
     with pytest.raises(ModelError, match="unknown robot 'one'"):  # `one` was never the default of a named robot
         shared_out(robots_of_command(["a=manta", "b=manta"]), {"one.chains": 8}, {})
 
@@ -47,9 +47,9 @@ def test_robots_without_a_place_begin_side_by_side() -> None:
     world = rtmms.World(robots_of_command(["quadrotor", "purcell", "other=quadrotor"]), dt=1e-3)
     alone = rtmms.load("quadrotor", dt=1e-3).observe()["position"]
     for _ in range(2):
-        seen = world.observe()
-        np.testing.assert_array_equal(seen["one.position"], alone)
-        np.testing.assert_array_equal(seen["other.position"], np.add(alone, (0.0, 4.0, 0.0)))
+        outputs = world.observe()
+        np.testing.assert_array_equal(outputs["one.position"], alone)
+        np.testing.assert_array_equal(outputs["other.position"], np.add(alone, (0.0, 4.0, 0.0)))
         world.step(np.full(len(world.actuators), 300.0))
         world.reset()
     again = rtmms.World(world.described(), dt=1e-3)  # as a log keeps them
@@ -79,10 +79,10 @@ def test_a_driver_of_nobody_is_reported(word: str, message: str) -> None:
 
 
 def test_what_is_reported_of_one_and_of_all() -> None:
-    made = shared_out(TWO, {"one.chains": 8, "dens": 1.0}, {"sensors": "typical"})
-    assert made["dens"] == 1.0
-    assert made["robots"][0]["parameters"] == {"chains": 8}
-    assert [one["profile"] for one in made["robots"]] == ["typical", "typical"]
+    built = shared_out(TWO, {"one.chains": 8, "dens": 1.0}, {"sensors": "typical"})
+    assert built["dens"] == 1.0
+    assert built["robots"][0]["parameters"] == {"chains": 8}
+    assert [item["profile"] for item in built["robots"]] == ["typical", "typical"]
     with pytest.raises(ModelError, match="unknown robot 'three'"):
         shared_out(TWO, {"three.chains": 8}, {})
     with pytest.raises(ModelError, match="--preset"):
@@ -90,9 +90,9 @@ def test_what_is_reported_of_one_and_of_all() -> None:
 
 
 def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
-    robots: list[dict[str, Any]] = [dict(one) for one in TWO]
+    robots: list[dict[str, Any]] = [dict(item) for item in TWO]
     failing(robots, ["fault.two.joint_1"])
-    assert [one.get("faults", False) for one in robots] == [False, True]
+    assert [robot.get("faults", False) for robot in robots] == [False, True]
 
 
 @pytest.mark.full
@@ -116,9 +116,9 @@ def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
     arguments = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
     result = finish(start(tmp_path, "run", *arguments), 240)
     assert result.status == 0, result.err
-    assert {name: one["robot"] for name, one in result.report["robots"].items()} == {"manta": "manta", "eel": "eel"}
-    own = result.report["robots"]["eel"]["final"]["position"]
-    assert own == result.report["final"]["eel.position"]
+    assert {name: item["robot"] for name, item in result.report["robots"].items()} == {"manta": "manta", "eel": "eel"}
+    position = result.report["robots"]["eel"]["final"]["position"]
+    assert position == result.report["final"]["eel.position"]
     again = finish(start(tmp_path, "replay", "w.mcap", "--check"), 240)
     assert again.status == 0, again.err
 
@@ -128,13 +128,13 @@ def test_tables_of_sensors_are_for_each_robot(tmp_path: Path) -> None:
     scenario = tmp_path / "two.toml"
     robots = "".join(f'[[robot]]\nname = "{name}"\nrobot = "manta"\n' for name in ("one", "two"))
     head = f'mode = "lockstep"\nduration = 0.05\n{robots}[sensors]\nprofile = "typical"\n'
-    seen = {}
+    observed = {}
     for rate in (20.0, 100.0):
         scenario.write_text(f"{head}[sensors.depth]\nrate_hz = {rate}\njitter_s = 0.0\nphase_s = 0.0\n")
         result = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
         assert result.status == 0, result.err
-        seen[rate] = [result.report["final"][f"{name}.depth.time"] for name in ("one", "two")]
-    assert seen == {20.0: [0.0, 0.0], 100.0: [pytest.approx(0.04)] * 2}
+        observed[rate] = [result.report["final"][f"{name}.depth.time"] for name in ("one", "two")]
+    assert observed == {20.0: [0.0, 0.0], 100.0: [pytest.approx(0.04)] * 2}
     scenario.write_text(f"{head}[sensors.sonar]\nrate_hz = 1.0\n")
     result = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
     assert result.status == 2

@@ -38,17 +38,17 @@ class Swimmer(Mover):
 
 def held(path: Path) -> None:
     """All that is looked at before the first step."""
-    found = scenario(str(path))
-    check_times(found, found.options["duration"])
-    check_peers(found)
+    result = scenario(str(path))
+    check_times(result, result.options["duration"])
+    check_peers(result)
     plant: Any = Swimmer()
     try:
-        sensors = read_profile(found.options.get("sensors", "ideal"), plant, found.sensors)
+        sensors = read_profile(result.options.get("sensors", "ideal"), plant, result.sensors)
         plant = Sensed(plant, sensors) if sensors else plant
     except ModelError as fault:
-        raise ModelError(found.located(str(fault))) from None
-    check_expectations(found, plant, {"robot": "mover", "steps": 0})
-    agenda(found.events, plant, found.controllers or (), str(found.path))
+        raise ModelError(result.located(str(fault))) from None
+    check_expectations(result, plant, {"robot": "mover", "steps": 0})
+    agenda(result.events, plant, result.controllers or (), str(result.path))
 
 
 WRONG = {
@@ -154,9 +154,9 @@ def test_what_is_right_is_taken(tmp_path: Path) -> None:
         '"final.position[2]" = "< 1"\n"exchange.misses" = "== 0"\n"timing_us.plant.p99" = "< 900"\n'
         'ended = "== duration"\n"accuracy.verdict" = "== good"\n'
     )
-    found = scenario(str(path))
-    check_peers(found)
-    check_expectations(found, Swimmer(), {"robot": "mover"})
+    result = scenario(str(path))
+    check_peers(result)
+    check_expectations(result, Swimmer(), {"robot": "mover"})
 
 
 MANY = {

@@ -82,8 +82,8 @@ def march(
 
     start = np.concatenate([rotation.ravel(), np.zeros(3), twist, acceleration, np.zeros(7)])
     stops = np.array([0.0, tube.length]) if at is None else np.asarray(at)
-    found = solve_ivp(slope, (0.0, tube.length), start, method="DOP853", rtol=1e-11, atol=1e-12, t_eval=stops)
-    return found.y.T
+    result = solve_ivp(slope, (0.0, tube.length), start, method="DOP853", rtol=1e-11, atol=1e-12, t_eval=stops)
+    return result.y.T
 
 
 def tail_force(tube: Tube, end: Any, current: Any) -> Any:
@@ -105,6 +105,6 @@ def solve(tube: Tube, field: Any, rotation: Any, twist: Any, current: Any, gravi
         end = march(tube, field, rotation, twist, acceleration, current, gravity)[-1]
         return end[24:30] - tail_force(tube, end, current)
 
-    rest = residual(np.zeros(6))
-    matrix = np.array([residual(e) - rest for e in np.eye(6)]).T
-    return np.linalg.solve(matrix, -rest)
+    remaining = residual(np.zeros(6))
+    matrix = np.array([residual(e) - remaining for e in np.eye(6)]).T
+    return np.linalg.solve(matrix, -remaining)

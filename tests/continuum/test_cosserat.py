@@ -50,23 +50,23 @@ def moving() -> Any:
 
 
 def test_acceleration_wrenches_and_power_are_those_of_the_equations(moving: Any) -> None:
-    given = reference(moving)
-    wanted = solve(*given)
+    values = reference(moving)
+    wanted = solve(*values)
     fine = continuous_eel.in_paper_frame(**MOVING, nodes=129, points=5)
     fine.start(moving.memory, moving.now)
     for plant, tolerance in ((moving, 2e-5), (fine, 1e-9)):
         plant.look()
         np.testing.assert_allclose(plant.acceleration, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
     x = fine.section[fine.stations, at.K_X]
-    rows = march(*given[:4], wanted, *given[4:], at=x)
-    seen = fine.scratch[fine.stations]
-    np.testing.assert_allclose(seen[:, at.P_WRENCH : at.P_WRENCH + 6], rows[:, 24:30], atol=1e-7)
+    rows = march(*values[:4], wanted, *values[4:], at=x)
+    observed = fine.scratch[fine.stations]
+    np.testing.assert_allclose(observed[:, at.P_WRENCH : at.P_WRENCH + 6], rows[:, 24:30], atol=1e-7)
     np.testing.assert_allclose(fine.energies[at.POWER], rows[-1, 30], rtol=1e-8)
     # the stress at the end, integrated along the body with the plant's own acceleration at 64 nodes
     moving.look()
-    end = march(*given[:4], moving.acceleration, *given[4:])[-1]
+    end = march(*values[:4], moving.acceleration, *values[4:])[-1]
     scale = np.abs(rows[:, 24:30]).max()
-    assert np.abs(end[24:30] - tail_force(given[0], end, given[4])).max() < 1e-5 * scale
+    assert np.abs(end[24:30] - tail_force(values[0], end, values[4])).max() < 1e-5 * scale
 
 
 @pytest.mark.parametrize(("points", "order"), [(3, 4), (4, 6)])
@@ -89,9 +89,9 @@ def test_energy_and_work(moving: Any) -> None:
     begun = float(plant.observe()["energy"])
     for _ in range(200):
         plant.step(plant.neutral)
-    seen = plant.observe()
-    assert float(seen["work"]) > 3.0
-    assert abs(float(seen["energy"]) - begun + float(seen["dissipated_energy"]) - float(seen["work"])) < 1e-4
+    outputs = plant.observe()
+    assert float(outputs["work"]) > 3.0
+    assert abs(float(outputs["energy"]) - begun + float(outputs["dissipated_energy"]) - float(outputs["work"])) < 1e-4
 
 
 def test_the_energy_identity_of_a_step(moving: Any) -> None:
@@ -164,11 +164,11 @@ def test_momentum_stays_and_only_a_travelling_wave_swims() -> None:
         plant = own(kind)
         if kind:  # a travelling wave moves at once: the head gets the twist that leaves the momentum at 0
             plant.state[at.Y_TWIST : at.Y_TWIST + 6] = still_twist(plant)
-        most = 0.0
+        maximum = 0.0
         for _ in range(250):
             plant.step(np.zeros(0))
-            most = max(most, float(np.abs(plant.momentum()).max()))
-        assert most < 2e-5
+            maximum = max(maximum, float(np.abs(plant.momentum()).max()))
+        assert maximum < 2e-5
         ways.append(float(np.linalg.norm(plant.observe()["position"])))
     assert ways[0] < 1e-6
     assert ways[1] > 1e-3
@@ -191,7 +191,7 @@ def test_time_scaling_leaves_the_path() -> None:
         plant = continuous_eel.load(period_s=scale, ramp_s=scale, dt=4e-3 * scale, bandwidth_rad_s=20.0 / scale)
         for _ in range(200):
             plant.step(plant.neutral)
-        seen = plant.observe()
-        ends.append((seen["position"], seen["quaternion"], seen["work"] * scale**2))
+        outputs = plant.observe()
+        ends.append((outputs["position"], outputs["quaternion"], outputs["work"] * scale**2))
     for a, b in zip(*ends, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-10)

@@ -29,9 +29,11 @@ def chain(n: int) -> Model:
     for j in range(n + 1):
         length = h if 0 < j < n else 0.5 * h
         mass = 1000.0 * math.pi * A * B * length
-        own = mass * np.diag([(A * A + B * B) / 4.0, B * B / 4.0 + length**2 / 12.0, A * A / 4.0 + length**2 / 12.0])
+        current = mass * np.diag(
+            [(A * A + B * B) / 4.0, B * B / 4.0 + length**2 / 12.0, A * A / 4.0 + length**2 / 12.0]
+        )
         strip = elliptic_strip(A, B, length, 1000.0, at(0.5 * length))
-        bodies.append(Body.about_centre(f"b{j}", mass, (0.5 * length, 0.0, 0.0), own, elements=[strip]))
+        bodies.append(Body.about_centre(f"b{j}", mass, (0.5 * length, 0.0, 0.0), current, elements=[strip]))
         if j:
             place = at(0.5 * h if j == 1 else h)
             joints.append(Joint(f"q{j}", f"b{j - 1}", f"b{j}", placement=place, drive="motion"))
@@ -48,8 +50,8 @@ def test_second_order() -> None:
         model, h = chain(n), LENGTH / n
         bends = np.array([field((j + 0.5) * h)[:, 5] * h for j in range(n)]).T
         state = State(plant.state[:3].copy(), plant.state[3:7].copy(), bends[0].copy(), twist, bends[1].copy())
-        found = hybrid_dynamics(model, state, bends[2], wrench=fluid_wrench(model, state, strip_nodes=6))
-        errors.append(np.abs(found.base_acceleration - plant.acceleration).max())
+        result = hybrid_dynamics(model, state, bends[2], wrench=fluid_wrench(model, state, strip_nodes=6))
+        errors.append(np.abs(result.base_acceleration - plant.acceleration).max())
     rates = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 0.02 * np.abs(plant.acceleration).max()
     assert all(abs(rate - 2.0) < 0.15 for rate in rates), (errors, rates)
@@ -84,7 +86,7 @@ def test_second_order_in_space() -> None:
             column = 3 + ("twist", "bend_y", "bend_z").index(freedom)
             bends[:, k] = field((int(j) - 0.5) * h)[:, column] * h
         state = State(plant.state[:3].copy(), plant.state[3:7].copy(), bends[0].copy(), twist, bends[1].copy())
-        found = hybrid_dynamics(model, state, bends[2], wrench=fluid_wrench(model, state, strip_nodes=6))
-        errors.append(np.abs(found.base_acceleration - plant.acceleration).max())
+        result = hybrid_dynamics(model, state, bends[2], wrench=fluid_wrench(model, state, strip_nodes=6))
+        errors.append(np.abs(result.base_acceleration - plant.acceleration).max())
     assert math.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2), errors
     assert errors[-1] < 0.02 * np.abs(plant.acceleration).max()

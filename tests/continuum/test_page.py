@@ -19,9 +19,9 @@ def test_the_pages_program() -> None:
     plant = names["robot"](dt=0.02)
     for _ in range(100):
         plant.step(np.array([2.0]))
-    seen = plant.observe()
-    np.testing.assert_allclose(seen["curvature"][-1, 2], 2.0, atol=1e-9)
-    assert float(seen["work"]) > 0.0
+    outputs = plant.observe()
+    np.testing.assert_allclose(outputs["curvature"][-1, 2], 2.0, atol=1e-9)
+    assert float(outputs["work"]) > 0.0
 
 
 @pytest.mark.full

@@ -35,15 +35,15 @@ def test_a_snapshot_goes_on_with_the_same_bits() -> None:
     commands = plant.neutral + 0.1 * np.random.default_rng(1).normal(size=(60, 5))
     for command in commands[:30]:
         plant.step(command)
-    kept, ends = plant.snapshot(), []
+    stored, ends = plant.snapshot(), []
     for _ in range(2):
-        plant.restore(kept)
+        plant.restore(stored)
         for command in commands[30:]:
             plant.step(command)
         ends.append({key: value.tobytes() for key, value in plant.observe().items()})
     assert ends[0] == ends[1]
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
-        rtmms.load("continuous_eel", preset="spatial", nodes=31, dt=0.01).restore(kept)
+        rtmms.load("continuous_eel", preset="spatial", nodes=31, dt=0.01).restore(stored)
     assert isinstance(plant, HasCompiledStep)
     assert isinstance(plant, HasStepErrorEstimator)
     assert not isinstance(plant, HasCompiledOutputs)
@@ -52,35 +52,35 @@ def test_a_snapshot_goes_on_with_the_same_bits() -> None:
 def test_frequency_changes_without_a_jump() -> None:
     """The phase is the integral of the commanded frequency; the rest at its amplitude of before."""
     plant: Any = rtmms.load("continuous_eel", ramp_s=0.0, yaw_growth_rad_m2=0.0, **SMALL)
-    phase, rate, seen = 0.0, 1.0, []
+    phase, rate, observed = 0.0, 1.0, []
     for k in range(100):
         command = np.array([1.0 if k < 50 else 2.0, 1.0, 0.1])
         plant.step(command)
         phase += (command[0] * plant.dt) + (rate - command[0]) * (1.0 - math.exp(-20.0 * plant.dt)) / 20.0
         rate = command[0] + (rate - command[0]) * math.exp(-20.0 * plant.dt)
-        seen.append(float(plant.observe()["curvature"][0, 2]))
+        observed.append(float(plant.observe()["curvature"][0, 2]))
     offset = 0.1 * (1.0 - (1.0 + 20.0 * plant.time) * math.exp(-20.0 * plant.time))
-    assert seen[-1] == pytest.approx(0.3 * math.sin(2.0 * math.pi * phase) + offset, abs=1e-12)
+    assert observed[-1] == pytest.approx(0.3 * math.sin(2.0 * math.pi * phase) + offset, abs=1e-12)
 
 
 def test_nodes_of_curvature() -> None:
     """At rest after a while, the curvature goes through the nodes; twice the curve, half the turn of a closed ring."""
     plant: Any = rtmms.load("continuous_eel", drive="nodes", pitched="on", curvature_nodes=4, nodes=37, dt=0.01)
     command = np.array([0.1, -0.2, 0.4, 0.3, 0.0, 0.1, -0.1, 0.2])
-    seen = run(plant, 200, command)
-    np.testing.assert_allclose(seen["curvature"][::4, 2], command[:4], atol=1e-12)
-    np.testing.assert_allclose(seen["curvature"][::4, 1], command[4:], atol=1e-12)
+    observed = run(plant, 200, command)
+    np.testing.assert_allclose(observed["curvature"][::4, 2], command[:4], atol=1e-12)
+    np.testing.assert_allclose(observed["curvature"][::4, 1], command[4:], atol=1e-12)
     ring: Any = rtmms.load("continuous_eel", drive="nodes", curvature_nodes=3, nodes=37, points=5, dt=0.01)
-    seen = run(ring, 300, np.full(3, 2.0 * math.pi / 2.08))
-    np.testing.assert_allclose(seen["centreline"][-1], 0.0, atol=1e-6)
+    observed = run(ring, 300, np.full(3, 2.0 * math.pi / 2.08))
+    np.testing.assert_allclose(observed["centreline"][-1], 0.0, atol=1e-6)
 
 
 def test_linearised_and_sensed() -> None:
     plant: Any = rtmms.load("continuous_eel", preset="spatial", **SMALL)
     run(plant, 40)
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     linear = linearise(plant)
-    assert plant.snapshot() == kept
+    assert plant.snapshot() == stored
     assert linear.a.shape == (22, 22)
     assert linear.b.shape == (22, 5)
     assert linear.error < 1e-6
@@ -204,7 +204,7 @@ def test_the_jit_changes_nothing() -> None:
 
 
 def test_nodes_that_are_not_given_are_as_many_as_the_curvatures_need() -> None:
-    for given, nodes in (({}, 64), ({"wavelength_m": 0.6}, 84), ({"drive": "nodes", "curvature_nodes": 15}, 90)):
-        plant: Any = rtmms.load("continuous_eel", **given)
+    for values, nodes in (({}, 64), ({"wavelength_m": 0.6}, 84), ({"drive": "nodes", "curvature_nodes": 15}, 90)):
+        plant: Any = rtmms.load("continuous_eel", **values)
         assert plant.parameters.nodes == nodes
         assert len(plant.grid.x) >= nodes

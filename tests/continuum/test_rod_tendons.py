@@ -32,15 +32,15 @@ def soft(base: str = "fixed", **more: Any) -> SoftTree:
 
 def slope(plant: SoftTree, n: int) -> np.ndarray:
     """dl/dq at the present strains."""
-    y, h, found = plant.state, 1e-5, np.zeros(n)
+    y, h, result = plant.state, 1e-5, np.zeros(n)
     for k in range(n):
         ends = []
         for by in (h, -2.0 * h):
             y[7 + k] += by
             ends.append(float(plant.observe()["tendon_length"][0]))
         y[7 + k] += h
-        found[k] = (ends[0] - ends[1]) / (2.0 * h)
-    return found
+        result[k] = (ends[0] - ends[1]) / (2.0 * h)
+    return result
 
 
 @pytest.mark.full
@@ -57,40 +57,40 @@ def test_strains_at_rest_bear_the_tension() -> None:
     plant.system.pulled.command[0] = pull
     assert np.abs(plant.look()[12 + n :]).max() < 1e-7 * free
     plant.state[13 + n :] = np.linspace(1.0, -1.0, n)
-    seen = plant.observe()
-    assert seen["tendon_rate"][0] == pytest.approx(float(slope(plant, n) @ plant.state[13 + n :]), abs=1e-9)
-    assert seen["tendon_tension"][0] == pull
+    outputs = plant.observe()
+    assert outputs["tendon_rate"][0] == pytest.approx(float(slope(plant, n) @ plant.state[13 + n :]), abs=1e-9)
+    assert outputs["tendon_tension"][0] == pull
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("command", ["tension", "length"])
 def test_it_moves_as_a_rod_of_links_does(command: str) -> None:
     """On a free body, with friction; both go on from a snapshot with the same bits."""
-    given: dict[str, Any] = {"friction": 0.2, "slip": 0.01, "command": command}
-    given |= {"time_constant": 0.05} if command == "tension" else {"stiffness": 200.0, "damping": 0.5}
-    plant = soft("free", **given)
+    values: dict[str, Any] = {"friction": 0.2, "slip": 0.01, "command": command}
+    values |= {"time_constant": 0.05} if command == "tension" else {"stiffness": 200.0, "damping": 0.5}
+    plant = soft("free", **values)
     links = rtmms.TreePlant(
-        tree("free", (arm(12),)), 1e-3, actuators=[m.Tendon("pull", PATH, **given)], method="implicit2"
+        tree("free", (arm(12),)), 1e-3, actuators=[m.Tendon("pull", PATH, **values)], method="implicit2"
     )
     assert plant.neutral == pytest.approx(links.neutral, rel=1e-12)
     pulled = plant.neutral + (1.5 if command == "tension" else -0.01)
     for k in range(300):
         if k == 200:
-            kept = plant.snapshot()
+            stored = plant.snapshot()
         plant.step(pulled)
         links.step(pulled)
-    seen, wanted = plant.observe(), links.observe()
+    observed, wanted = plant.observe(), links.observe()
     moved = float(np.linalg.norm(wanted["position"]))
     assert moved > 3e-4
-    np.testing.assert_allclose(seen["position"], wanted["position"], atol=0.03 * moved)
-    assert seen["tendon_length"] == pytest.approx(wanted["tendon_length"], rel=2e-3)
-    assert seen["tendon_tension"] == pytest.approx(wanted["tendon_tension"], rel=0.05)
-    assert float(seen["dissipated_energy"]) > 3e-5
-    assert seen["dissipated_energy"] == pytest.approx(wanted["dissipated_energy"], rel=0.05)
-    plant.restore(kept)
+    np.testing.assert_allclose(observed["position"], wanted["position"], atol=0.03 * moved)
+    assert observed["tendon_length"] == pytest.approx(wanted["tendon_length"], rel=2e-3)
+    assert observed["tendon_tension"] == pytest.approx(wanted["tendon_tension"], rel=0.05)
+    assert float(observed["dissipated_energy"]) > 3e-5
+    assert observed["dissipated_energy"] == pytest.approx(wanted["dissipated_energy"], rel=0.05)
+    plant.restore(stored)
     for _ in range(100):
         plant.step(pulled)
-    np.testing.assert_array_equal(plant.observe()["tip"], seen["tip"])
+    np.testing.assert_array_equal(plant.observe()["tip"], observed["tip"])
 
 
 def test_a_point_beyond_the_rod_is_refused() -> None:

@@ -30,9 +30,9 @@ def swimmer() -> SoftTree:
 
 def test_rates_are_those_of_the_rod_alone(swimmer: SoftTree) -> None:
     """The same state by two ways: all of it in one matrix, and condensed into the recursion."""
-    one = StrainRod(fish(), legendre(3), "free", HEAD, gravity=2.0, current=STREAM, nodes=25)
+    item = StrainRod(fish(), legendre(3), "free", HEAD, gravity=2.0, current=STREAM, nodes=25)
     rng = np.random.default_rng(3)
-    n, place = one.n, fish().placement
+    n, place = item.n, fish().placement
     q, qd, twist = 0.5 * rng.normal(size=n), rng.normal(size=n), rng.normal(size=6)
     turn = quaternion_matrix(rng.normal(size=4))
     swimmer.reset()
@@ -40,34 +40,34 @@ def test_rates_are_those_of_the_rod_alone(swimmer: SoftTree) -> None:
     y[:3], y[3:7] = [0.3, -0.2, 0.1], matrix_quaternion(turn)
     y[7 : 7 + n], y[7 + n : 13 + n], y[13 + n :] = q, twist, qd
     to_root = adjoint(place.rotation, place.position)
-    z = one.state
+    z = item.state
     z[:3], z[3:7] = y[:3] + turn @ place.position, matrix_quaternion(turn @ place.rotation)
     z[7 : 7 + n], z[7 + n : 13 + n], z[13 + n :] = q, to_root @ twist, qd
-    one.look()
-    rate, wanted = swimmer.look(), one.system.rate
+    item.look()
+    rate, wanted = swimmer.look(), item.system.rate
     np.testing.assert_allclose(rate[12 + n :], wanted[12 + n :], rtol=1e-9)
     np.testing.assert_allclose(to_root @ rate[6 + n : 12 + n], wanted[6 + n : 12 + n], rtol=1e-9)
-    np.testing.assert_allclose(swimmer.observe()["tip"][0], one.tip(), atol=1e-12)
+    np.testing.assert_allclose(swimmer.observe()["tip"][0], item.tip(), atol=1e-12)
     for _ in range(50):
-        one.step(np.zeros(6))
+        item.step(np.zeros(6))
         swimmer.step(np.zeros(0))
-    np.testing.assert_allclose(swimmer.observe()["tip"][0], one.tip(), atol=2e-5)
+    np.testing.assert_allclose(swimmer.observe()["tip"][0], item.tip(), atol=2e-5)
 
 
 def test_linearised_and_restored(swimmer: SoftTree) -> None:
     swimmer.reset()
     for _ in range(5):
         swimmer.step(np.zeros(0))
-    kept = swimmer.snapshot()
+    stored = swimmer.snapshot()
     assert linearise(swimmer).a.shape == (30, 30)
     swimmer.step(np.zeros(0))
     once = swimmer.snapshot()
-    swimmer.restore(kept)
+    swimmer.restore(stored)
     swimmer.step(np.zeros(0))
     assert swimmer.snapshot() == once
     assert isinstance(swimmer, rtmms.plant.protocol.Plant)
-    with pytest.raises(rtmms.ModelError, match=f"expected a snapshot of {len(kept)} bytes, got {len(kept) - 8}$"):
-        swimmer.restore(kept[:-8])
+    with pytest.raises(rtmms.ModelError, match=f"expected a snapshot of {len(stored)} bytes, got {len(stored) - 8}$"):
+        swimmer.restore(stored[:-8])
 
 
 def test_a_rollout_has_the_bits_of_single_steps() -> None:
@@ -77,11 +77,11 @@ def test_a_rollout_has_the_bits_of_single_steps() -> None:
     runs = rtmms.rollout(plant, commands, outputs=("joint_position", "strain"), every=20)
     for run, command in enumerate(commands):
         plant.reset()
-        for one in command:
-            plant.step(one)
-        seen = plant.observe()
+        for item in command:
+            plant.step(item)
+        outputs = plant.observe()
         for name in ("joint_position", "strain"):
-            np.testing.assert_array_equal(runs.outputs[name][run, -1], seen[name])
+            np.testing.assert_array_equal(runs.outputs[name][run, -1], outputs[name])
 
 
 def flapping(rods: tuple[Rod, ...]) -> Mechanism:
@@ -110,9 +110,9 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
     soft = SoftTree(flapping(()), flaps(1), legendre(4), dt, Law(motion, 2.0 * math.pi, 0.3))
     for _ in range(steps):
         soft.step(np.zeros(0))
-    seen = soft.observe()
-    wanted, swing = seen["tip"], float(seen["joint_position"][1])
-    assert float(seen["joint_position"][0]) == pytest.approx(0.0, abs=1e-9)  # half a period
+    outputs = soft.observe()
+    wanted, swing = outputs["tip"], float(outputs["joint_position"][1])
+    assert float(outputs["joint_position"][0]) == pytest.approx(0.0, abs=1e-9)  # half a period
     assert abs(wanted[0, 2]) > 0.05
     assert abs(swing) > 1e-3
     errors = []
@@ -129,11 +129,11 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
         for _ in range(steps):
             plant.step(np.zeros(0))
         expected: Any = plant.observe()
-        found = [
+        result = [
             expected[f"{name}.position"] + quaternion_matrix(expected[f"{name}.quaternion"]) @ place.position
             for name, place in ends
         ]
-        errors.append(np.abs(np.array(found) - wanted).max())
+        errors.append(np.abs(np.array(result) - wanted).max())
     assert errors[1] < 2e-3 * 0.6
     assert errors[0] / errors[1] > 2.5, errors
 

@@ -43,8 +43,8 @@ def test_beams_with_six_shapes() -> None:
         mass, stiff = mass[np.ix_(keep, keep)], np.zeros((len(keep), len(keep)))
         stiff[-6:, -6:] = rod.stiffness
         squares = np.sort(np.abs(np.linalg.eigvals(np.linalg.solve(mass, stiff))))
-        found = squares[len(keep) - 6 :][: len(wanted)] ** 0.25
-        np.testing.assert_allclose(found, wanted, rtol=3e-4)
+        result = squares[len(keep) - 6 :][: len(wanted)] ** 0.25
+        np.testing.assert_allclose(result, wanted, rtol=3e-4)
 
 
 STEEL = RodSection(1.0, (1 / 6, 1 / 12, 1 / 12), 1e7 / 12, 1e7 / 12, 1e7 / 12, 1e7, 5e6, 5e6)
@@ -87,8 +87,8 @@ def of_links(n: int, dt: float, steps: int) -> Any:
     for k in range(steps):
         back, load = quaternion_matrix(plant.observe()[f"{name}.quaternion"]).T, push_at((k + 0.5) * dt)
         plant.step(np.concatenate([back @ load[:3], back @ load[3:]]))
-    seen = plant.observe()
-    return seen[f"{name}.position"] + quaternion_matrix(seen[f"{name}.quaternion"]) @ place.position
+    outputs = plant.observe()
+    return outputs[f"{name}.position"] + quaternion_matrix(outputs[f"{name}.quaternion"]) @ place.position
 
 
 def test_links_and_modes_move_alike() -> None:
@@ -136,11 +136,11 @@ HEAD = Body.about_centre("head", 0.8, (0.05, 0.0, -0.01), np.diag([2e-3, 3e-3, 4
 
 def test_a_soft_tail_on_a_free_head_in_water() -> None:
     """A head with a tail in a stream, falling slowly, pushed at the tail: by modes and by links."""
-    one = StrainRod(fish(), legendre(5), "free", HEAD, dt=1e-3, gravity=2.0, current=(0.2, 0.3, 0.0))
+    item = StrainRod(fish(), legendre(5), "free", HEAD, dt=1e-3, gravity=2.0, current=(0.2, 0.3, 0.0))
     load = np.array([0.3, 0.4, 0.2, 0.0, 0.0, 0.0])
     for _ in range(300):
-        one.step(load)
-    wanted = one.tip()
+        item.step(load)
+    wanted = item.tip()
     ends = []
     for n in (8, 16):
         rod = fish(elements=n)
@@ -153,34 +153,34 @@ def test_a_soft_tail_on_a_free_head_in_water() -> None:
         for _ in range(300):
             turn = quaternion_matrix(plant.observe()[f"{name}.quaternion"])
             plant.step(np.concatenate([turn.T @ load[:3], np.zeros(3)]))
-        seen = plant.observe()
-        ends.append(seen[f"{name}.position"] + quaternion_matrix(seen[f"{name}.quaternion"]) @ place.position)
-    way = np.linalg.norm(wanted - fish().placement.position - fish().placement.rotation @ [0.5, 0.0, 0.0])
-    assert way > 0.05
+        outputs = plant.observe()
+        ends.append(outputs[f"{name}.position"] + quaternion_matrix(outputs[f"{name}.quaternion"]) @ place.position)
+    route = np.linalg.norm(wanted - fish().placement.position - fish().placement.rotation @ [0.5, 0.0, 0.0])
+    assert route > 0.05
     coarse, fine = (np.abs(end - wanted).max() for end in ends)
-    assert fine < min(coarse, 5e-4 * way), (coarse, fine)
+    assert fine < min(coarse, 5e-4 * route), (coarse, fine)
 
 
 def test_linearised() -> None:
     rod = StrainRod(fish(), legendre(2), "free", HEAD, dt=1e-3)
-    kept = rod.snapshot()
-    found = linearise(rod)
-    assert rod.snapshot() == kept
-    assert found.a.shape == (24, 24)
-    assert found.b.shape == (24, 6)
+    stored = rod.snapshot()
+    result = linearise(rod)
+    assert rod.snapshot() == stored
+    assert result.a.shape == (24, 24)
+    assert result.b.shape == (24, 6)
     # a push moves the whole by its mass, added mass too, whatever the tail does: impulse is momentum
     mass = rod.mass_matrix()
-    moved = found.b[[*range(6, 12), *range(18, 24)], 0] / rod.dt
+    moved = result.b[[*range(6, 12), *range(18, 24)], 0] / rod.dt
     np.testing.assert_allclose(mass[:3] @ moved, rotation_z(0.3).T[:, 0], atol=1e-6)
 
 
 def test_more_shapes_have_more_points_and_too_few_are_refused():
     """Of degree 11, 25 points have the stiffness wrong by half; of degree 3 by nothing."""
     rod = Rod("rod", "w", 1.0, UNIT, freedoms=PLANE)
-    found = [rod_table(rod, legendre(n, PLANE), None, 5, 25) for n in (4, 12)]
-    assert len(found[0].grid.x) == 25
-    assert 45 < len(found[1].grid.x) < 90
-    for n, table in zip((4, 12), found, strict=True):
+    result = [rod_table(rod, legendre(n, PLANE), None, 5, 25) for n in (4, 12)]
+    assert len(result[0].grid.x) == 25
+    assert 45 < len(result[1].grid.x) < 90
+    for n, table in zip((4, 12), result, strict=True):
         exact = np.diag(1.0 / (2.0 * np.arange(n) + 1.0)) * table.stiff[0, 0]
         size = np.sqrt(np.diag(exact))
         assert np.max(np.abs(table.stiff - exact) / np.outer(size, size)) < 0.011
@@ -217,17 +217,17 @@ def test_bits_and_commands() -> None:
     rod = plane(3)
     for _ in range(5):
         rod.step(np.ones(6))
-    kept = rod.snapshot()
+    stored = rod.snapshot()
     rod.step(np.ones(6))
     once = rod.snapshot()
-    rod.restore(kept)
+    rod.restore(stored)
     with pytest.raises(ValueError, match=r"tip.fy must be finite"):
         rod.step(np.array([0.0, math.nan, 0.0, 0.0, 0.0, 0.0]))
-    rod.restore(kept)
+    rod.restore(stored)
     rod.step(np.ones(6))
     assert rod.snapshot() == once
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
-        plane(4).restore(kept)
+        plane(4).restore(stored)
     assert isinstance(rod, rtmms.plant.protocol.Plant)
 
 
@@ -237,17 +237,17 @@ def test_a_rollout_has_the_bits_of_single_steps() -> None:
     runs = rtmms.rollout(rod, commands, outputs=("joint_velocity", "joint_position"), every=20)
     for run, command in enumerate(commands):
         rod.reset()
-        for one in command:
-            rod.step(one)
-        seen = rod.observe()
+        for item in command:
+            rod.step(item)
+        outputs = rod.observe()
         for name in ("joint_velocity", "joint_position"):
-            np.testing.assert_array_equal(runs.outputs[name][run, -1], seen[name])
+            np.testing.assert_array_equal(runs.outputs[name][run, -1], outputs[name])
 
 
 def test_a_step_that_fails_leaves_the_last_state_without_a_load() -> None:
     rod = plane(3, dt=10.0)
-    kept = rod.state.copy()
+    stored = rod.state.copy()
     with pytest.raises(rtmms.DivergedError, match="joint_velocity ran away"):
         rod.step(np.full(6, 1e300))
-    np.testing.assert_array_equal(rod.state, kept)
+    np.testing.assert_array_equal(rod.state, stored)
     assert not rod.push.any()

@@ -62,8 +62,8 @@ def test_an_integrator_does_not_wind_up() -> None:
         assert loop(2.0, 0.0, 0.01) == 0.5
     assert loop.integral <= 0.5
     assert min(loop(-0.2, 0.0, 0.01) for _ in range(60)) < 0.5
-    kept = loop.integral
-    assert loop.hold() == max(-0.5, min(0.5, kept))
+    integral = loop.integral
+    assert loop.hold() == max(-0.5, min(0.5, integral))
 
 
 def test_a_turn_has_its_way_before_the_speed() -> None:
@@ -81,15 +81,15 @@ def test_what_is_not_to_be_believed_moves_nothing(doubt: str) -> None:
         pilot(aim, motion(0.005 * k, position=(0.0, 0.0, -1.01), yaw=0.02))
     before = pilot.depth.integral, pilot.turn.integral
     wild = {"position": (0.0, 0.0, -9.0), "yaw": 2.0, "roll": 1.0, "doubts": {doubt}}
-    one = pilot(aim, motion(0.505, **wild))
+    item = pilot(aim, motion(0.505, **wild))
     other = pilot(
         aim, motion(1.5, **{**wild, "position": (0.0, 0.0, 5.0), **({} if doubt == "depth" else {"yaw": -2.0})})
     )
-    assert one[0].incidence + one[1].incidence == pytest.approx(other[0].incidence + other[1].incidence)
+    assert item[0].incidence + item[1].incidence == pytest.approx(other[0].incidence + other[1].incidence)
     assert pilot.depth.integral == before[0]
     if "heading" in FALLBACK[doubt]:
         assert pilot.turn.integral == before[1]
-        assert one == other
+        assert item == other
 
 
 def test_a_fall_back_is_reported_and_so_is_the_return() -> None:
@@ -106,12 +106,14 @@ def test_a_fall_back_is_reported_and_so_is_the_return() -> None:
 def test_from_the_truth_over_the_wire_and_after_a_reset() -> None:
     pilot = Autopilot(depth_m=1.0)
     pilot.start(PLANT)
-    seen = {"position": [0.0, 0.0, 0.0], "quaternion": [1.0, 0.0, 0.0, 0.0], "velocity": [0.0] * 3,
+    observed = {"position": [0.0, 0.0, 0.0], "quaternion": [1.0, 0.0, 0.0, 0.0], "velocity": [0.0] * 3,
             "angular_velocity": [0.0] * 3}  # fmt: skip
-    output = [pilot.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": seen}, PLANT)) for k in range(50)]
+    output = [
+        pilot.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": observed}, PLANT)) for k in range(50)
+    ]
     assert set(output[0].values()) == {0.0}
     assert max(map(abs, output[-1].values())) > 0.05
-    again = pilot.update(State({"step": 0, "timestamp": 0.0, "outputs": seen}, PLANT))
+    again = pilot.update(State({"step": 0, "timestamp": 0.0, "outputs": observed}, PLANT))
     assert set(again.values()) == {0.0}
     pilot.on_parameters_changed({"depth_m": 3.0, "depth_p": 2.0, "turn": "both"})
     assert (pilot._aim.depth, pilot._helm.pilot.depth.p, pilot._helm.pilot.max_strokes.turn) == (3.0, 2.0, "both")

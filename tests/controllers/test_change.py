@@ -41,8 +41,8 @@ def test_a_frequency_changes_without_a_jump(name: str) -> None:
 
 def test_a_strength_changes_at_once() -> None:
     gait, fresh = Gait(ramp_s=0.0), Gait(ramp_s=0.0, amplitude_deg=20.0, right_phase_deg=0.0, bias_deg=5.0)
-    for one in (gait, fresh):
-        one.start(PLANT)
+    for item in (gait, fresh):
+        item.start(PLANT)
     gait.update(state(500))
     gait.on_parameters_changed({"amplitude_deg": 20.0, "right_phase_deg": 0.0, "bias_deg": 5.0})
     assert gait.update(state(501)) == fresh.update(state(501))

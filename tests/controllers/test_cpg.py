@@ -35,18 +35,18 @@ def played(controller: Any, begin: float, end: float, dt: float, plant: PlantInf
 
 
 def test_a_follower_is_exact_whatever_its_steps() -> None:
-    one, many = Follower(0.3, 4.0), Follower(0.3, 4.0)
-    one.target = many.target = -1.0
-    one.advance(0.7)
+    item, many = Follower(0.3, 4.0), Follower(0.3, 4.0)
+    item.target = many.target = -1.0
+    item.advance(0.7)
     for _ in range(70):
         many.advance(0.01)
-    assert (one.v, one.v1, one.v2) == pytest.approx((many.v, many.v1, many.v2), rel=1e-12)
+    assert (item.v, item.v1, item.v2) == pytest.approx((many.v, many.v1, many.v2), rel=1e-12)
     # p''' = w^3 (P - p) - 3 w^2 p' - 3 w p'', by differences
     h, third = 1e-4, 0.0
-    before = one.v2
-    one.advance(h)
-    third = (one.v2 - before) / h
-    assert third == pytest.approx(64.0 * (-1.0 - one.v) - 48.0 * one.v1 - 12.0 * one.v2, rel=1e-2)
+    before = item.v2
+    item.advance(h)
+    third = (item.v2 - before) / h
+    assert third == pytest.approx(64.0 * (-1.0 - item.v) - 48.0 * item.v1 - 12.0 * item.v2, rel=1e-2)
 
 
 def test_phases_lock_at_their_lags_from_anywhere() -> None:
@@ -138,22 +138,22 @@ def test_what_the_rods_cannot_do_is_refused_and_nothing_changes() -> None:
 
 @pytest.mark.parametrize("turn", ["phase", "amplitude", "both"])
 def test_the_mixers_signs(turn: str) -> None:
-    most = StrokeLimits(0.5, 1.0, 0.2, 0.2, turn)
+    maximum = StrokeLimits(0.5, 1.0, 0.2, 0.2, turn)
 
     def thrust(stroke: Any) -> float:
         return float(stroke.amplitude**2 * stroke.lead)
 
-    left, right = mix(most, 0.5, 0.0, 0.0, 0.0)
+    left, right = mix(maximum, 0.5, 0.0, 0.0, 0.0)
     assert thrust(left) == thrust(right) > 0.0
-    left, right = mix(most, 0.5, 0.2, 0.0, 0.0)
+    left, right = mix(maximum, 0.5, 0.2, 0.0, 0.0)
     assert thrust(right) > thrust(left), "yaw > 0 turns left: the right fin is the stronger one"
     assert thrust(left) / thrust(right) == pytest.approx(3.0 / 7.0)
-    left, right = mix(most, -0.5, 0.0, 0.3, 0.0)
+    left, right = mix(maximum, -0.5, 0.0, 0.3, 0.0)
     assert thrust(left) < 0.0
     assert left.incidence == right.incidence == pytest.approx(0.06)
-    left, right = mix(most, 0.5, 0.0, 0.0, 0.3)
+    left, right = mix(maximum, 0.5, 0.0, 0.0, 0.3)
     assert left.incidence > 0.0 > right.incidence, "roll > 0: the right side goes down"
-    assert mix(most, 0.0, 0.0, 0.0, 0.0)[0].amplitude == 0.0
+    assert mix(maximum, 0.0, 0.0, 0.0, 0.0)[0].amplitude == 0.0
 
 
 def test_the_mixer_moves_smoothly_to_any_word_and_refuses_what_is_beyond() -> None:

@@ -29,8 +29,8 @@ def info_of(plant: Any, robot: str = "bluerov2") -> PlantInfo:
 class Dive:
     """A controller in the loop, without a wire."""
 
-    def __init__(self, profile: str = "ideal", given: dict[str, Any] | None = None, **options: Any) -> None:
-        self.bare: Any = rtmms.load("bluerov2", **(given or {}))
+    def __init__(self, profile: str = "ideal", values: dict[str, Any] | None = None, **options: Any) -> None:
+        self.bare: Any = rtmms.load("bluerov2", **(values or {}))
         self.plant = seen_through(self.bare, read_profile(profile, self.bare)) if profile != "none" else self.bare
         self.plant.reset(1)
         self.controller, self.step = DepthHold(**options), 0
@@ -40,7 +40,7 @@ class Dive:
 
     def run(self, seconds: float) -> np.ndarray:
         """(k, 5) depth (m), heading, roll, pitch (deg), speed ahead (m/s) of the truth, ten a second."""
-        names, seen = [channel.name for channel in self.plant.actuators], []
+        names, observed = [channel.name for channel in self.plant.actuators], []
         for _ in range(round(seconds / self.plant.dt)):
             outputs = {name: value.tolist() for name, value in self.plant.observe().items()}
             message = {"step": self.step, "timestamp": self.step * self.plant.dt, "outputs": outputs}
@@ -49,9 +49,9 @@ class Dive:
             self.step += 1
             if self.step % round(0.1 / self.plant.dt) == 0:
                 now = self.bare.observe()
-                roll, pitch, yaw = (math.degrees(one) for one in euler(now["quaternion"].tolist()))
-                seen.append([-now["position"][2], yaw, roll, pitch, now["velocity"][0]])
-        return np.array(seen)
+                roll, pitch, yaw = (math.degrees(item) for item in euler(now["quaternion"].tolist()))
+                observed.append([-now["position"][2], yaw, roll, pitch, now["velocity"][0]])
+        return np.array(observed)
 
 
 # -- allocation -------------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def test_its_commands_are_the_inverse_of_the_curve(allocation: Allocation) -> No
 
 
 def test_authority_is_the_largest_wrench_along_each_axis(allocation: Allocation) -> None:
-    for k, most in enumerate(allocation.authority):
-        thrusts = allocation.inverse @ (most * np.eye(6)[k])
+    for k, maximum in enumerate(allocation.authority):
+        thrusts = allocation.inverse @ (maximum * np.eye(6)[k])
         assert np.abs(thrusts).max() == pytest.approx(allocation._upper[0], rel=1e-9)
 
 
@@ -157,9 +157,9 @@ def test_it_leans_where_it_is_asked_to() -> None:
     dive = Dive("none", depth_m=2.5, pitch_deg=-30.0, roll_deg=10.0, heading_deg=20.0)
     dive.run(15.0)
     dive.controller.on_parameters_changed({"speed_m_s": 0.2})
-    seen = dive.run(8.0)
-    np.testing.assert_allclose(seen[:, 0], 2.5, atol=0.05)
-    np.testing.assert_allclose(seen[20:, 1:4], np.tile([20.0, 10.0, -30.0], (len(seen) - 20, 1)), atol=2.0)
+    observed = dive.run(8.0)
+    np.testing.assert_allclose(observed[:, 0], 2.5, atol=0.05)
+    np.testing.assert_allclose(observed[20:, 1:4], np.tile([20.0, 10.0, -30.0], (len(observed) - 20, 1)), atol=2.0)
 
 
 def test_it_keeps_its_place_in_a_current() -> None:
@@ -174,10 +174,10 @@ def test_it_holds_by_imu_depth_sensor_and_doppler_log() -> None:
     dive = Dive("typical", depth_m=3.0, heading_deg=45.0)
     dive.run(20.0)
     dive.controller.on_parameters_changed({"speed_m_s": 0.4})
-    seen = dive.run(10.0)
-    np.testing.assert_allclose(seen[:, 0], 3.0, atol=0.1)
-    np.testing.assert_allclose(seen[:, 1], 45.0, atol=3.0)
-    np.testing.assert_allclose(seen[40:, 4], 0.4, atol=0.05)
+    observed = dive.run(10.0)
+    np.testing.assert_allclose(observed[:, 0], 3.0, atol=0.1)
+    np.testing.assert_allclose(observed[:, 1], 45.0, atol=3.0)
+    np.testing.assert_allclose(observed[40:, 4], 0.4, atol=0.05)
 
 
 def test_it_begins_anew_after_a_reset() -> None:

@@ -36,13 +36,16 @@ def drive(controller: Any, plant: Any, steps: int) -> None:
 
 
 def test_the_wave_is_the_papers_gait_and_swims() -> None:
-    own, wave = eel.load(preset="paper", dt=2e-3), eel.load(preset="paper", gait="none", dt=2e-3, bandwidth_rad_s=100.0)
+    current, wave = (
+        eel.load(preset="paper", dt=2e-3),
+        eel.load(preset="paper", gait="none", dt=2e-3, bandwidth_rad_s=100.0),
+    )
     drive(EelWave(), wave, 3000)
     for _ in range(3000):
-        own.step(own.neutral)
-    np.testing.assert_allclose(wave.vector[7:43], own.vector[7:43], atol=1.5e-2)
-    np.testing.assert_allclose(wave.vector[:3], own.vector[:3], atol=5e-3)
-    assert own.vector[0] > 0.15
+        current.step(current.neutral)
+    np.testing.assert_allclose(wave.vector[7:43], current.vector[7:43], atol=1.5e-2)
+    np.testing.assert_allclose(wave.vector[:3], current.vector[:3], atol=5e-3)
+    assert current.vector[0] > 0.15
 
 
 def test_offsets_turn_and_climb() -> None:
@@ -63,9 +66,9 @@ def test_the_waves_speed_decides_the_period() -> None:
 
 def test_computed_torque_follows_the_gait() -> None:
     """The torque-driven eel, held by its inverse model alone, follows the gait and swims like the motion-driven one."""
-    given = {"preset": "paper", "dt": 1e-3}
-    plant = eel.load(drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0, current_y_m_s=0.05, **given)
-    lead = eel.load(current_y_m_s=0.05, **given)
+    values = {"preset": "paper", "dt": 1e-3}
+    plant = eel.load(drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0, current_y_m_s=0.05, **values)
+    lead = eel.load(current_y_m_s=0.05, **values)
     controller = ComputedTorque()
     drive(controller, plant, 4000)
     for _ in range(4000):

@@ -23,10 +23,10 @@ def offsets(roll: float, **arguments: float) -> tuple[float, float]:
     """(yaw, pitch) deg of a joint, level and at the origin but for the roll."""
     course = EelCourse(**arguments)
     course.start(EEL)
-    seen = {"position": [0.0, 0.0, -2.0], "velocity": [0.1, 0.0, 0.0], "angular_velocity": [0.0] * 3,
+    observed = {"position": [0.0, 0.0, -2.0], "velocity": [0.1, 0.0, 0.0], "angular_velocity": [0.0] * 3,
             "quaternion": [cos(roll / 2), sin(roll / 2), 0.0, 0.0]}  # fmt: skip
     for k in range(3):
-        course.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": seen}, EEL))
+        course.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": observed}, EEL))
     return course._cpg.bias_deg, course._cpg.incidence_deg
 
 

@@ -35,7 +35,7 @@ class Rods:
         self.plant = PlantInfo("manta", 1e-3, "lockstep", None, None, (), outputs, parameters=parameters)
         self.following.start(self.plant)
         self.ideal = parameters.get("actuation") == "ideal"
-        self.outputs, self.silent = {one.name for one in outputs}, False
+        self.outputs, self.silent = {output.name for output in outputs}, False
         self.time, self.step = 0.0, 0
         self.angle, self.rate = np.zeros(4), np.zeros(4)
         self.sent: list[np.ndarray] = [np.zeros(4)] * 2
@@ -47,8 +47,8 @@ class Rods:
             if not self.silent:
                 self.last = self.angle.copy(), self.time
             message = {"rod_angle": self.angle.copy(), "encoder.angle": self.last[0], "encoder.time": self.last[1]}
-            seen = {name: value for name, value in message.items() if name in self.outputs}
-            self.following.look(State({"step": self.step, "timestamp": self.time, "outputs": seen}, self.plant))
+            observed = {name: value for name, value in message.items() if name in self.outputs}
+            self.following.look(State({"step": self.step, "timestamp": self.time, "outputs": observed}, self.plant))
             asked = amplitude * np.sin(2.0 * pi * hz * self.time + np.array([0.0, -1.0, 0.0, -1.0]))
             self.following.sent(dict(zip(RODS, asked.tolist(), strict=True)))
             self.sent = [self.sent[1], asked]

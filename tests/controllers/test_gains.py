@@ -43,11 +43,11 @@ class Margin:
     crossover_rad_s: float
 
 
-def beat(thrust: float, ratio: float, most: StrokeLimits, parts: Array, steps: int) -> Array:
+def beat(thrust: float, ratio: float, stroke_limits: StrokeLimits, parts: Array, steps: int) -> Array:
     """(steps, 4) rod angles of one beat; words (5,) added to (thrust, 0, 0, 0, 0)."""
     w = np.asarray(parts, dtype=float)
     t, columns = 2.0 * math.pi * np.arange(1, steps + 1) / steps, []
-    for side in mix(most, thrust + w[0], w[1], w[2], w[3], w[4]):
+    for side in mix(stroke_limits, thrust + w[0], w[1], w[2], w[3], w[4]):
         front = math.asin(ratio * math.sin(side.amplitude))
         columns.append(front * np.sin(t + side.lead) + side.bias + side.incidence)
         columns.append(side.amplitude * np.sin(t) + side.bias - side.incidence)
@@ -84,27 +84,27 @@ class Model:
     pitch: tuple[float, float, float]
 
 
-def models(found: Linear) -> Model:
+def models(linear: Linear) -> Model:
     """Of each loop, from the map's entries."""
 
     def entry(x: str, y: str) -> float:
-        return float(found.a[found.states.index(x), found.states.index(y)])
+        return float(linear.a[linear.states.index(x), linear.states.index(y)])
 
     def gain(x: str, u: str) -> float:
-        return float(found.b[found.states.index(x), found.inputs.index(u)])
+        return float(linear.b[linear.states.index(x), linear.inputs.index(u)])
 
-    period = float(found.dt or 1.0)
+    period = float(linear.dt or 1.0)
 
-    def first(x: str, u: str, own: float | None = None) -> tuple[float, float]:
-        kept = entry(x, x) if own is None else own
-        a = -math.log(max(kept, 1e-3)) / period
-        return a, gain(x, u) / (1.0 - kept) * a
+    def first(x: str, u: str, current: float | None = None) -> tuple[float, float]:
+        stored = entry(x, x) if current is None else current
+        a = -math.log(max(stored, 1e-3)) / period
+        return a, gain(x, u) / (1.0 - stored) * a
 
-    two = [found.states.index(name) for name in ("pitch_error", "wy")]
-    block = found.a[np.ix_(two, two)]
+    two = [linear.states.index(name) for name in ("pitch_error", "wy")]
+    block = linear.a[np.ix_(two, two)]
     pole = np.log(complex(np.linalg.eigvals(block)[0])) / period
     natural = abs(pole)
-    turned = np.linalg.solve(np.eye(2) - block, found.b[two, found.inputs.index("bias")])
+    turned = np.linalg.solve(np.eye(2) - block, linear.b[two, linear.inputs.index("bias")])
     return Model(
         first("vz", "pitch"), first("wz", "yaw"), first("roll_error", "roll"), first("vx", "thrust"),
         (natural, -pole.real / natural, float(turned[0])),
@@ -193,7 +193,7 @@ def test_the_gains_are_those_of_the_rules(design: tuple[Model, float]) -> None:
 
 @pytest.mark.full
 def test_the_margins_are_those_of_the_page(design: tuple[Model, float]) -> None:
-    found = margins(design[0], Gains())
+    result = margins(design[0], Gains())
     for name, expected in MARGINS.items():
-        one = found[name]
-        assert (one.gain, one.phase_deg, one.crossover_rad_s) == pytest.approx(expected, rel=0.05, abs=1.0), name
+        item = result[name]
+        assert (item.gain, item.phase_deg, item.crossover_rad_s) == pytest.approx(expected, rel=0.05, abs=1.0), name

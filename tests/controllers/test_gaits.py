@@ -134,11 +134,11 @@ def settled(controller: Heading, angle: float, rate: float = 0.0) -> dict[str, t
     controller.update(state(100.0, **at))
     period = 1.0 / controller.frequency_hz
     quarter, start = (controller.update(state(100.0 + part * period, **at)) for part in (0.25, 1.0))
-    found = {}
+    result = {}
     for side in ("left", "right"):
         phase = atan2(start[f"{side}.front"], quarter[f"{side}.front"])
-        found[side] = (quarter[f"{side}.back"], phase)
-    return found
+        result[side] = (quarter[f"{side}.back"], phase)
+    return result
 
 
 def test_on_course_both_fins_beat_alike() -> None:

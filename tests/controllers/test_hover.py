@@ -49,9 +49,9 @@ def test_it_stays_about_its_place_by_typical_sensors() -> None:
 def test_it_weighs_by_the_plants_own_gravity() -> None:
     bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
     assert describe_plant(bare).environment().gravity == (0.0, 0.0, -3.7)
-    found = environment_fields(bare)
-    assert found == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
-    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, environment=found,
+    result = environment_fields(bare)
+    assert result == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
+    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, environment=result,
                      parameters=plain_parameters(bare))  # fmt: skip
     hover = Hover(z_m=0.0)
     hover.start(info)

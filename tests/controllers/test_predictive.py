@@ -306,8 +306,8 @@ def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize("arguments", [{}, {"method": "ilqr"}, {"model": "moth"}, {"model": "quadrotor", "x_m": 2.0}])
 def test_what_it_has_made_of_its_words_it_takes_again(arguments: dict[str, Any]) -> None:
     """As a scenario does that looks at an event of it before the run."""
-    one = Predictive(**arguments)
-    assert replace(one, yaw_deg=0.0) == one
+    item = Predictive(**arguments)
+    assert replace(item, yaw_deg=0.0) == item
 
 
 @pytest.mark.full
@@ -340,8 +340,8 @@ def test_any_robot_is_planned_for_by_a_cost_of_ones_own(tmp_path: Path) -> None:
 def test_a_robot_from_a_file_has_the_parameters_of_the_plant(tmp_path: Path) -> None:
     """As far as its function takes them and the plant has others than its own."""
     (tmp_path / "mine.py").write_text(AHEAD)
-    own = Path(__file__).resolve().parents[2] / "examples" / "13_own_robot.py"
-    arguments: dict[str, Any] = {"model": f"{own}:robot", "samples": 8, "grid_s": 0.05}
+    current = Path(__file__).resolve().parents[2] / "examples" / "13_own_robot.py"
+    arguments: dict[str, Any] = {"model": f"{current}:robot", "samples": 8, "grid_s": 0.05}
     controller = Predictive(cost=f"{tmp_path}/mine.py:ahead", **arguments)
     controller.prepare()
     plant = rtmms.load(arguments["model"], dt=DT)

@@ -127,23 +127,23 @@ BOARD = PlantInfo(
 @pytest.mark.parametrize("cycles", [0, 100])
 @pytest.mark.parametrize("pace", [{"frequency_hz": 1.1}, {"period_s": 0.9}])
 def test_its_pace_changes_without_a_jump(cycles: int, pace: dict[str, float]) -> None:
-    one = Shape(ramp_s=0.0, cycles=cycles)
-    one.start(BOARD)
-    before, last = at(one, 0), np.zeros(3)
+    item = Shape(ramp_s=0.0, cycles=cycles)
+    item.start(BOARD)
+    before, last = at(item, 0), np.zeros(3)
     for step in range(1, 624):
-        before, last = last, at(one, step)
-    one.on_parameters_changed(pace)
-    assert np.max(np.abs(at(one, 624) - last)) <= 6.0 * np.max(np.abs(last - before)) + 1e-3
-    assert np.max(np.abs(at(one, 640) - last)) > 1e-2
+        before, last = last, at(item, step)
+    item.on_parameters_changed(pace)
+    assert np.max(np.abs(at(item, 624) - last)) <= 6.0 * np.max(np.abs(last - before)) + 1e-3
+    assert np.max(np.abs(at(item, 640) - last)) > 1e-2
 
 
 def test_amplitude_and_steering_change_at_once() -> None:
-    one, fresh = Shape(ramp_s=0.0), Shape(ramp_s=0.0, amplitude=0.5, steer=0.1)
-    for each in (one, fresh):
+    item, fresh = Shape(ramp_s=0.0), Shape(ramp_s=0.0, amplitude=0.5, steer=0.1)
+    for each in (item, fresh):
         each.start(BOARD)
-    at(one, 50)
-    one.on_parameters_changed({"amplitude": 0.5, "steer": 0.1})
-    np.testing.assert_array_equal(at(one, 51), at(fresh, 51))
+    at(item, 50)
+    item.on_parameters_changed({"amplitude": 0.5, "steer": 0.1})
+    np.testing.assert_array_equal(at(item, 51), at(fresh, 51))
     around, half = Shape("drive", ramp_s=0.0, cycles=9), Shape("drive", ramp_s=0.0, cycles=9, amplitude=0.5)
     for each in (around, half):
         each.start(BOARD)
@@ -169,19 +169,19 @@ def test_amplitude_and_steering_change_at_once() -> None:
 def test_refused_at_the_start_and_while_it_runs(make: Any, given: dict[str, float], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
         make(**given).start(BOARD)
-    one = make()
-    one.start(BOARD)
-    known = dict(vars(one))
+    item = make()
+    item.start(BOARD)
+    known = dict(vars(item))
     with pytest.raises(rtmms.ModelError, match=text):
-        one.on_parameters_changed(given)
-    assert vars(one) == known
+        item.on_parameters_changed(given)
+    assert vars(item) == known
 
 
 def test_a_reset_begins_anew() -> None:
-    one, fresh = Shape(ramp_s=0.0, frequency_hz=0.7), Shape(ramp_s=0.0)
-    one.start(BOARD)
+    item, fresh = Shape(ramp_s=0.0, frequency_hz=0.7), Shape(ramp_s=0.0)
+    item.start(BOARD)
     fresh.start(BOARD)
     at(fresh, 70)
     fresh.on_parameters_changed({"frequency_hz": 0.7})
     for step in (0, 13):
-        np.testing.assert_array_equal(at(one, step), at(fresh, step))
+        np.testing.assert_array_equal(at(item, step), at(fresh, step))

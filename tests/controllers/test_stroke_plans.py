@@ -31,7 +31,7 @@ def fly(controller: rtmms.Controller, seconds: float, winds: dict[float, Any]) -
     """(steps, 3) m. Each fifth state is answered, for five steps later, in straight lines."""
     plant: Any = rtmms.load("moth")
     controller.start(info_of(plant))
-    path, given = [], [plant.neutral.copy(), plant.neutral.copy()]
+    path, provided = [], [plant.neutral.copy(), plant.neutral.copy()]
     due = dict(winds)
     for k in range(round(seconds / plant.dt)):
         for at in [at for at in due if at <= k * plant.dt + 1e-9]:
@@ -42,9 +42,9 @@ def fly(controller: rtmms.Controller, seconds: float, winds: dict[float, Any]) -
                 State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info_of(plant))
             )
             assert values is not None
-            given = [given[-2], given[-1], np.array([values[one.name] for one in plant.actuators])]
+            provided = [provided[-2], provided[-1], np.array([values[actuator.name] for actuator in plant.actuators])]
         path.append(plant.observe()["position"].copy())
-        before, next_ = given[-3] if len(given) > 2 else given[0], given[-2]
+        before, next_ = provided[-3] if len(provided) > 2 else provided[0], provided[-2]
         plant.step(before + (next_ - before) * (k % 5 + 1) / 5.0)
     return np.array(path)
 
@@ -67,8 +67,8 @@ def test_it_holds_its_place_in_gusts_and_the_same_run_has_the_same_bits(prepared
     assert prepared.planned_motion.count(" ") == 4
     assert "80 plans" in summary(prepared._plans, 0, 32, iterating=True)
     np.testing.assert_array_equal(fly(prepared, 0.5, GUSTS), path[:500])
-    beside = fly(MothHover(), 1.6, GUSTS)
-    assert np.linalg.norm(beside, axis=1).max() > 0.1
+    extra = fly(MothHover(), 1.6, GUSTS)
+    assert np.linalg.norm(extra, axis=1).max() > 0.1
 
 
 def test_it_flies_aside_and_stops_there(prepared: Predictive) -> None:

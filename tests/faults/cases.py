@@ -50,27 +50,27 @@ def _restart(bench: Bench, side: Any, right: str, seconds: float) -> None:
     bench.controller("steady", "--claim", right)
 
 
-def _stop_and_go(bench: Bench, beside: list[Any], on: bool, running: bool) -> None:
+def _stop_and_go(bench: Bench, extra: list[Any], on: bool, running: bool) -> None:
     """In turns; running: they run while the fault is on, else they are stopped then."""
-    for process in beside:
+    for process in extra:
         process.send_signal(signal.SIGCONT if on == running else signal.SIGSTOP)
 
 
-def _kill_observer(bench: Bench, beside: list[Any], on: bool) -> None:
+def _kill_observer(bench: Bench, extra: list[Any], on: bool) -> None:
     """An observer for most of the turn: killed in one, gone with a bye in the other."""
-    one = bench.peer("watching", *(() if on else ("--seconds", "0.5")))
+    item = bench.peer("watching", *(() if on else ("--seconds", "0.5")))
     time.sleep(0.5)
     if on:
-        one.kill()
-    one.wait()
+        item.kill()
+    item.wait()
 
 
-def _deafen(bench: Bench, beside: list[Any], on: bool) -> None:
+def _deafen(bench: Bench, extra: list[Any], on: bool) -> None:
     """Subscribers that do not read in one turn, such as want nothing in the other."""
-    for process in beside:
+    for process in extra:
         process.kill()
         process.wait()
-    beside[:] = [bench.peer("deaf" if on else "idle")]
+    extra[:] = [bench.peer("deaf" if on else "idle")]
     time.sleep(0.5)
 
 
@@ -111,24 +111,24 @@ class Case:
 
 def problems(case: Case, result: Mapping[str, Any]) -> list[str]:
     """What did not hold, in sentences."""
-    found = []
+    results = []
     if (result["status"], result["ended"]) != (case.status, "stop"):
-        found.append(f"the run ended by '{result['ended']}' with exit status {result['status']}")
+        results.append(f"the run ended by '{result['ended']}' with exit status {result['status']}")
     if result["traceback"]:
-        found.append("there was a traceback")
+        results.append("there was a traceback")
     if not result["sum_holds"]:
-        found.append("steps are not applied + stale + missed + unclaimed + reused")
+        results.append("steps are not applied + stale + missed + unclaimed + reused")
     if not result["finite"]:
-        found.append("an output is not finite")
+        results.append("an output is not finite")
     if result["growth_mib"] > MAX_GROWTH_MIB:
-        found.append(f"memory grew by {result['growth_mib']} MiB")
+        results.append(f"memory grew by {result['growth_mib']} MiB")
     log = result["log"] or {}
     if case.whole_log and not (log.get("whole") and result["log_has_all"] and not log.get("dropped")):
-        found.append(f"the log is not whole: {log}")
+        results.append(f"the log is not whole: {log}")
     if not _good_one_served(result):
-        found.append("the good controller was not served")
+        results.append("the good controller was not served")
     text = case.expects(result)
-    return [*found, text] if text else found
+    return [*results, text] if text else results
 
 
 def _good_one_served(result: Mapping[str, Any]) -> bool:
@@ -140,9 +140,13 @@ def _good_one_served(result: Mapping[str, Any]) -> bool:
 # --- what is expected -------------------------------------------------------------------------------------------------
 
 
-def _share(least: float, most: float, result: Mapping[str, Any]) -> str:
+def _share(least: float, maximum: float, result: Mapping[str, Any]) -> str:
     share = result["misses_percent"]
-    return "" if share is not None and least <= share <= most else f"{share} % missed, expected {least:g} to {most:g}"
+    return (
+        ""
+        if share is not None and least <= share <= maximum
+        else f"{share} % missed, expected {least:g} to {maximum:g}"
+    )
 
 
 def _reported(code: str, result: Mapping[str, Any]) -> str:

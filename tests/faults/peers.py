@@ -77,9 +77,9 @@ def closing(link: rtmms.Link) -> None:
         link.command(wave(state, link))
         if time.monotonic() > end:
             break
-    for one in (link._at.data, link._at.exchange):
-        if one is not None:
-            one.close()
+    for item in (link._at.data, link._at.exchange):
+        if item is not None:
+            item.close()
     time.sleep(ENOUGH_S)
 
 
@@ -194,9 +194,9 @@ def noise(exchange: str, ready: Callable[[], None]) -> None:
     ready()
     while True:
         try:
-            one = socket.create_connection((host, int(port)), 1.0)
-            one.sendall(os.urandom(512))
-            open_ones.append(one)
+            connection = socket.create_connection((host, int(port)), 1.0)
+            connection.sendall(os.urandom(512))
+            open_ones.append(connection)
         except OSError:
             time.sleep(0.001)
         if len(open_ones) > 64:

@@ -44,9 +44,9 @@ def _hello(**more: Any) -> bytes:
 def connected(endpoint: str, kind: bytes) -> socket.socket:
     """With all of the handshake sent."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    one = socket.create_connection((host, int(port)), 1.0)
-    one.sendall(GREETING + ready(kind))
-    return one
+    connection = socket.create_connection((host, int(port)), 1.0)
+    connection.sendall(GREETING + ready(kind))
+    return connection
 
 
 def _shouts(places: dict[str, str], pause_s: float, at_work: Ready) -> None:
@@ -54,16 +54,16 @@ def _shouts(places: dict[str, str], pause_s: float, at_work: Ready) -> None:
     ways = list(itertools.product((("exchange", b"DEALER"), ("step", b"DEALER"), ("telemetry", b"SUB")), HOLLOW))
     open_ones: dict[Any, socket.socket] = {}
     at_work()
-    for way in itertools.cycle(ways):
-        (role, kind), frame = way
+    for route in itertools.cycle(ways):
+        (role, kind), frame = route
         try:
-            one = open_ones.get(way) or connected(places[role], kind)
-            open_ones[way] = one
-            one.settimeout(0.05)
-            one.sendall(frame * (PIECE // len(frame)))
+            item = open_ones.get(route) or connected(places[role], kind)
+            open_ones[route] = item
+            item.settimeout(0.05)
+            item.sendall(frame * (PIECE // len(frame)))
         except OSError:
-            if way in open_ones:
-                open_ones.pop(way).close()
+            if route in open_ones:
+                open_ones.pop(route).close()
         time.sleep(pause_s)
 
 
@@ -85,16 +85,16 @@ def _patterns() -> Iterator[list[str]]:
 
 def patterns(exchange: str, at_work: Ready) -> None:
     """Hellos without a token, with as many patterns as a hello may have."""
-    one: socket.socket | None = None
+    item: socket.socket | None = None
     at_work()
     for many in _patterns():
         try:
-            one = one or connected(exchange, b"DEALER")
-            one.sendall(message_of_frames((_hello(outputs=many),)))
+            item = item or connected(exchange, b"DEALER")
+            item.sendall(message_of_frames((_hello(outputs=many),)))
             with contextlib.suppress(BlockingIOError):
-                one.recv(PIECE, socket.MSG_DONTWAIT)
+                item.recv(PIECE, socket.MSG_DONTWAIT)
         except OSError:
-            one = None
+            item = None
         time.sleep(0.01)
 
 
@@ -103,21 +103,21 @@ def subscriptions(exchange: str, at_work: Ready) -> None:
     telemetry = endpoints(exchange)["telemetry"]
     topics = b"".join(message_of_frames((b"\x01" + b"%d" % k + bytes(200),)) for k in range(200))
     at_work()
-    kept: list[socket.socket] = []
+    stored: list[socket.socket] = []
     while True:
-        for one in list(kept):
-            if _closed(one):
-                kept.remove(one)
+        for item in list(stored):
+            if _closed(item):
+                stored.remove(item)
         with contextlib.suppress(OSError):
-            if len(kept) < 4:
-                kept.append(connected(telemetry, b"SUB"))
-                kept[-1].sendall(topics)
+            if len(stored) < 4:
+                stored.append(connected(telemetry, b"SUB"))
+                stored[-1].sendall(topics)
         time.sleep(0.002)
 
 
-def _closed(one: socket.socket) -> bool:
+def _closed(item: socket.socket) -> bool:
     try:
-        return not one.recv(PIECE, socket.MSG_DONTWAIT)
+        return not item.recv(PIECE, socket.MSG_DONTWAIT)
     except BlockingIOError:
         return False
     except OSError:
@@ -127,9 +127,9 @@ def _closed(one: socket.socket) -> bool:
 def deaf(exchange: str, at_work: Ready) -> None:
     """Subscribers that never read."""
     telemetry = endpoints(exchange)["telemetry"]
-    kept = [connected(telemetry, b"SUB") for _ in range(DEAF)]
-    for one in kept:
-        one.sendall(message_of_frames((b"\x01",)))
+    stored = [connected(telemetry, b"SUB") for _ in range(DEAF)]
+    for item in stored:
+        item.sendall(message_of_frames((b"\x01",)))
     at_work()
     while True:
         time.sleep(1.0)
@@ -138,9 +138,9 @@ def deaf(exchange: str, at_work: Ready) -> None:
 def idle(exchange: str, at_work: Ready) -> None:
     """Connections to telemetry that want nothing: what `deaf` is compared with."""
     telemetry = endpoints(exchange)["telemetry"]
-    kept = [connected(telemetry, b"SUB") for _ in range(DEAF)]
+    stored = [connected(telemetry, b"SUB") for _ in range(DEAF)]
     at_work()
-    while kept:
+    while stored:
         time.sleep(1.0)
 
 

@@ -34,9 +34,9 @@ def plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tried(case: Case, seconds: float) -> dict[str, Any]:
-    found = trial(case, ROBOT, seconds)
-    assert problems(case, found) == []
-    return found
+    result = trial(case, ROBOT, seconds)
+    assert problems(case, result) == []
+    return result
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ def tried(case: Case, seconds: float) -> dict[str, Any]:
     ],
 )
 def test_the_plant_handles_it(case: Case) -> None:
-    found = tried(case, 1.2)
-    assert found["steps"] > 0
-    if case.right != "steady" and found["rejected"]:
-        faulty = [peer for peer in found["peers"] if peer["name"] == case.right]
-        assert sum(peer["rejected"] for peer in faulty) == sum(found["rejected"].values())
+    result = tried(case, 1.2)
+    assert result["steps"] > 0
+    if case.right != "steady" and result["rejected"]:
+        faulty = [peer for peer in result["peers"] if peer["name"] == case.right]
+        assert sum(peer["rejected"] for peer in faulty) == sum(result["rejected"].values())
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in LONG], ids=lambda case: case.name)
 def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
-    found = tried(case, 3.0)
-    assert found["steps"] > 0
-    assert found["steps_without"] > 0
-    assert set(found["rejected"]) <= {"token", "malformed", "unknown_type", "wrong_type", "busy", "stranger"}
-    assert found["more_lost_percent"] is not None
+    result = tried(case, 3.0)
+    assert result["steps"] > 0
+    assert result["steps_without"] > 0
+    assert set(result["rejected"]) <= {"token", "malformed", "unknown_type", "wrong_type", "busy", "stranger"}
+    assert result["more_lost_percent"] is not None
 
 
 def test_a_fault_that_was_not_handled_is_reported() -> None:

@@ -45,12 +45,12 @@ def _trial(case: Case, bench: Bench, robot: Sequence[str], seconds: float) -> di
     left, right = case.sides
     bench.controller("steady", "--claim", left)
     good = bench.controller("steady", "--claim", right)
-    beside = [bench.peer(kind) for kind in case.beside]
+    extra = [bench.peer(kind) for kind in case.beside]
     time.sleep(SETTLE_S)
     windows = Windows()
     if case.turn is not None:
         before = _resident(plant.pid)
-        _take_turns(case, bench, beside, windows, seconds)
+        _take_turns(case, bench, extra, windows, seconds)
     else:
         windows.off.append(_span(seconds))
         side = _change_sides(case, bench, good, right)
@@ -100,13 +100,13 @@ def _change_sides(case: Case, bench: Bench, good: Any, right: str) -> Any:
     return side
 
 
-def _take_turns(case: Case, bench: Bench, beside: list[Any], windows: Windows, seconds: float) -> None:
+def _take_turns(case: Case, bench: Bench, extra: list[Any], windows: Windows, seconds: float) -> None:
     """Off and on, TURN_S each, until the time is over and each has had a turn; the last one is off, as the first."""
     assert case.turn is not None
     end, on = time.time() + seconds, True
     while time.time() < end or on or not windows.on:
         on = not on
-        case.turn(bench, beside, on)
+        case.turn(bench, extra, on)
         (windows.on if on else windows.off).append(_span(TURN_S))
 
 
@@ -156,11 +156,11 @@ def _resident(pid: int) -> int:
 def _reported(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
     exchange = report.get("exchange") or {}
     output = errors.read_text()
-    kept = sum(exchange.get(name, 0) for name in ("commands_applied", "stale", "misses", "unclaimed", "reused"))
+    stored = sum(exchange.get(name, 0) for name in ("commands_applied", "stale", "misses", "unclaimed", "reused"))
     peers = [{k: p[k] for k in ("name", "state", "commands", "late", "rejected")} for p in exchange.get("peers", [])]
     return {
         "status": status, "ended": report.get("ended"), "all_steps": report.get("steps"),
-        "sum_holds": kept == report.get("steps"), "traceback": "Traceback" in output,
+        "sum_holds": stored == report.get("steps"), "traceback": "Traceback" in output,
         "late": exchange.get("late"), "rejected": exchange.get("rejected"), "peers": peers,
         "log": _without_folder(report.get("log")), "finite": None not in (report.get("final") or {"": None}).values(),
     }  # fmt: skip

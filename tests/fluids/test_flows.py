@@ -47,18 +47,18 @@ FLOWS = {
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_and_rate_are_those_of_the_velocity(name):
     flow, x, t = FLOWS[name], np.array([0.33, 0.011, -0.2]), 0.6
-    found = at(flow, x, t).real
+    result = at(flow, x, t).real
     assert not flow.still
     tight = 1e-12 if name != "function" else 1e-7
     for b in range(3):
         slope = at(flow, x + 1j * H * np.eye(3)[b], t)
-        np.testing.assert_allclose(slope.imag[:3] / H, found[3:12].reshape(3, 3)[:, b], atol=tight)
-        np.testing.assert_allclose(slope.real, found, atol=1e-15)
+        np.testing.assert_allclose(slope.imag[:3] / H, result[3:12].reshape(3, 3)[:, b], atol=tight)
+        np.testing.assert_allclose(slope.real, result, atol=1e-15)
         if name != "grid":  # and the derivatives' own derivatives, where they go on: by differences
             d = 1e-6 * np.eye(3)[b]
-            beside = (at(flow, x + d, t) - at(flow, x - d, t)).real / 2e-6
-            np.testing.assert_allclose(slope.imag / H, beside, atol=2e-5)
-    np.testing.assert_allclose(at(flow, x, t + 1j * H).imag[:3] / H, found[12:], atol=tight)
+            extra = (at(flow, x + d, t) - at(flow, x - d, t)).real / 2e-6
+            np.testing.assert_allclose(slope.imag / H, extra, atol=2e-5)
+    np.testing.assert_allclose(at(flow, x, t + 1j * H).imag[:3] / H, result[12:], atol=tight)
 
 
 def test_the_street_is_a_street():
@@ -67,8 +67,8 @@ def test_the_street_is_a_street():
     assert street.spacing == pytest.approx(0.2125)
     assert street.circulation == pytest.approx(2 * 0.2125 * 0.075 / np.tanh(np.pi * 0.281))
     flow = Flow.street(street)
-    found = at(flow, (0.07, 0.02, 0.0), 0.3).real
-    assert found[3] + found[7] + found[11] == pytest.approx(0.0, abs=1e-14)
+    result = at(flow, (0.07, 0.02, 0.0), 0.3).real
+    assert result[3] + result[7] + result[11] == pytest.approx(0.0, abs=1e-14)
     np.testing.assert_allclose(at(flow, (0.0, 30.0, 0.0), 0.0).real[:3], [0.5, 0, 0], atol=1e-12)
     line = [at(flow, (x, 0.0, 0.0), 0.0).real[0] for x in np.linspace(0, street.spacing, 40, endpoint=False)]
     k = 2.0 * np.pi / street.spacing  # a row's mean jump, less what is in its cores
@@ -94,9 +94,9 @@ def test_a_grid_is_right_at_its_nodes_and_exact_for_what_is_linear(tmp_path):
             file.createVariable(letter, "d", tuple("txyz"))[:] = u[..., k]
     for name in ("flow.npz", "flow.nc"):
         flow = Flow(grid=Grid.load(tmp_path / name))
-        found = at(flow, (0.3, -0.2, 0.5), 0.7).real
-        np.testing.assert_allclose(found[:3], [1 + 0.6 + 0.2 + 2.1, -0.06, 0.35], atol=1e-12)
-        np.testing.assert_allclose(found[[3, 4, 12, 11, 14]], [2, -1, 3, 0.7, 0.5], atol=1e-12)
+        result = at(flow, (0.3, -0.2, 0.5), 0.7).real
+        np.testing.assert_allclose(result[:3], [1 + 0.6 + 0.2 + 2.1, -0.06, 0.35], atol=1e-12)
+        np.testing.assert_allclose(result[[3, 4, 12, 11, 14]], [2, -1, 3, 0.7, 0.5], atol=1e-12)
         assert np.all(np.isnan(at(flow, (1.1, 0, 0), 0.0)))
     steady = Flow(grid=Grid(0.0, AXIS, AXIS, 0.0, u[:1, :, :, :1]))
     assert steady.grid.ends is None
@@ -113,7 +113,7 @@ def write_netcdf(path, order="txyz", named="{}", change=lambda file: None):
             file.createDimension(named.format(letter), len(values))
             file.createVariable(letter, "d", (named.format(letter),))[:] = values
         for letter, values in zip("uvw", (x + 10.0 * y, z - t, x - z), strict=True):
-            file.createVariable(letter, "d", tuple(named.format(one) for one in order))[:] = values
+            file.createVariable(letter, "d", tuple(named.format(item) for item in order))[:] = values
         change(file)
 
 
@@ -121,8 +121,8 @@ def write_netcdf(path, order="txyz", named="{}", change=lambda file: None):
 @pytest.mark.parametrize("named", ["{}", "n{}"])
 def test_a_netcdf_file_names_its_dimensions(tmp_path, order, named):
     write_netcdf(tmp_path / "flow.nc", order, named)
-    found = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.3, 0.2, 0.9), 0.4).real
-    np.testing.assert_allclose(found[:3], [0.3 + 2.0, 0.9 - 0.4, 0.3 - 0.9], atol=1e-12)
+    result = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.3, 0.2, 0.9), 0.4).real
+    np.testing.assert_allclose(result[:3], [0.3 + 2.0, 0.9 - 0.4, 0.3 - 0.9], atol=1e-12)
 
 
 def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
@@ -134,8 +134,8 @@ def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
         v.scale_factor, v.add_offset = 0.25, 1.0
 
     write_netcdf(tmp_path / "flow.nc", change=packed)
-    found = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.0, 0.0, 1.0), 0.0).real
-    assert found[1] == 0.25 * 2.0 + 1.0
+    result = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.0, 0.0, 1.0), 0.0).real
+    assert result[1] == 0.25 * 2.0 + 1.0
 
     def missing(file):
         file.variables["w"]._FillValue = -9999.0
@@ -221,8 +221,8 @@ def test_a_grid_that_ends_within_the_run_reports_where():
 
 def test_snapshots_know_a_flow_by_what_it_is_and_not_by_where_it_lies():
     grids = [Grid(0.0, AXIS, 0.0, 0.0, np.full((1, 4, 1, 1, 3), value)) for value in (1.0, 1.0, 2.0)]
-    found = [Flow(grid=grid).contents for grid in grids]
-    assert found[0] == found[1] != found[2]
+    result = [Flow(grid=grid).contents for grid in grids]
+    assert result[0] == result[1] != result[2]
 
     def swirl_of(speed):
         table = np.array([speed, 0.0])

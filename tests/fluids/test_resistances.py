@@ -29,14 +29,14 @@ def wrench(*elements: Any, twist: Any, current: tuple[float, float, float] = (0.
 
 def test_a_drag_area_of_one_number_is_that_of_a_sphere() -> None:
     v = np.array([0.3, -0.4, 1.2])
-    found = wrench(m.DragArea("hull", 0.02), twist=[*v, 0, 0, 0])
-    np.testing.assert_allclose(found, [*(-0.5 * RHO * 0.02 * np.linalg.norm(v) * v), 0, 0, 0], rtol=1e-12)
+    result = wrench(m.DragArea("hull", 0.02), twist=[*v, 0, 0, 0])
+    np.testing.assert_allclose(result, [*(-0.5 * RHO * 0.02 * np.linalg.norm(v) * v), 0, 0, 0], rtol=1e-12)
 
 
 def test_a_drag_area_of_three_numbers_acts_along_each_axis() -> None:
     v, area = np.array([0.3, -0.4, 1.2]), np.array([0.01, 0.05, 0.02])
-    found = wrench(m.DragArea("hull", area, 998.0), twist=[*v, 0, 0, 0])
-    np.testing.assert_allclose(found, [*(-0.5 * 998.0 * area * np.abs(v) * v), 0, 0, 0], rtol=1e-12)
+    result = wrench(m.DragArea("hull", area, 998.0), twist=[*v, 0, 0, 0])
+    np.testing.assert_allclose(result, [*(-0.5 * 998.0 * area * np.abs(v) * v), 0, 0, 0], rtol=1e-12)
 
 
 def test_a_drag_area_along_is_a_strip_of_a_metre() -> None:
@@ -57,8 +57,8 @@ def test_linear_drag_is_its_matrix() -> None:
     twist = rng.normal(size=6)
     np.testing.assert_allclose(wrench(m.LinearDrag("hull", matrix), twist=twist), -matrix @ twist, rtol=1e-12)
     x = adjoint(TURNED.rotation, TURNED.position)
-    found = wrench(m.LinearDrag("hull", matrix, TURNED), twist=twist)
-    np.testing.assert_allclose(found, -x.T @ matrix @ x @ twist, rtol=1e-10)
+    result = wrench(m.LinearDrag("hull", matrix, TURNED), twist=twist)
+    np.testing.assert_allclose(result, -x.T @ matrix @ x @ twist, rtol=1e-10)
     short = wrench(m.LinearDrag("hull", matrix[:3, :3]), twist=twist)
     np.testing.assert_allclose(short, [*(-matrix[:3, :3] @ twist[:3]), 0, 0, 0], rtol=1e-12, atol=1e-15)
 
@@ -100,8 +100,8 @@ def test_skin_friction_has_no_jump_at_its_transition() -> None:
 
 
 def test_skin_friction_from_the_leading_edge_is_turbulent() -> None:
-    found = wrench(m.SkinFriction("hull", 2.0, 1.0, transition=0.0), twist=[1.0, 0, 0, 0, 0, 0])[0]
-    assert found == pytest.approx(-0.5 * RHO * 2.0 * 0.455 / 6.0**2.58, rel=1e-12)
+    result = wrench(m.SkinFriction("hull", 2.0, 1.0, transition=0.0), twist=[1.0, 0, 0, 0, 0, 0])[0]
+    assert result == pytest.approx(-0.5 * RHO * 2.0 * 0.455 / 6.0**2.58, rel=1e-12)
 
 
 def test_a_drag_curve_is_linear_between_its_rows_and_constant_outside() -> None:
@@ -144,9 +144,9 @@ def test_only_the_velocity_against_the_water_counts_and_energy_is_taken(element:
 
 def test_elements_of_a_body_and_of_a_mechanism_are_the_same() -> None:
     drag = m.DragArea("hull", (0.01, 0.02, 0.03))
-    one = rtmms.compile(rtmms.Mechanism("hull", [m.Body("hull", 1.0, inertia=np.eye(3), elements=[drag])]))
+    item = rtmms.compile(rtmms.Mechanism("hull", [m.Body("hull", 1.0, inertia=np.eye(3), elements=[drag])]))
     other = rtmms.compile(rtmms.Mechanism("hull", [m.Body("hull", 1.0, inertia=np.eye(3))], elements=[drag]))
-    assert [(row, type(e)) for row, e in one.elements] == [(row, type(e)) for row, e in other.elements]
+    assert [(row, type(e)) for row, e in item.elements] == [(row, type(e)) for row, e in other.elements]
 
 
 def test_a_flat_plate_is_an_ellipse_without_thickness() -> None:

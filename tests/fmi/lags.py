@@ -65,7 +65,7 @@ def build(folder: Path, version: int, mischief: str = "") -> Path:
     platform = "x86_64-linux" if version == 3 else "linux64"
     if fmpy.platform != "linux64":
         pytest.skip(f"the foreign FMU of these tests is built on 64-bit Linux only, this is {fmpy.platform}")
-    made, headers = folder / f"lag{version}.fmu", Path(fmpy.__file__).parent / "c-code"
+    built, headers = folder / f"lag{version}.fmu", Path(fmpy.__file__).parent / "c-code"
     library = folder / "lag.so"
     arguments = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", f"-I{headers}", "-o", str(library)]
     text = (headers / f"fmi{version}Functions.h").read_text()
@@ -74,7 +74,7 @@ def build(folder: Path, version: int, mischief: str = "") -> Path:
     stubs.write_text("".join(f"__attribute__((weak)) int {name}(void) {{ return 3; }}\n" for name in names))
     arguments += [f"-DMISCHIEF={mischief}"] if mischief else []
     subprocess.run([*arguments, str(HERE / f"lag{version}.c"), str(stubs), "-lm"], check=True, timeout=60)
-    with zipfile.ZipFile(made, "w") as file:
+    with zipfile.ZipFile(built, "w") as file:
         file.writestr("modelDescription.xml", FMI3 if version == 3 else FMI2)
         file.write(library, f"binaries/{platform}/lag.so")
-    return made
+    return built

@@ -42,14 +42,14 @@ def ours(temporary: Path) -> list[Path]:
     return list(temporary.glob("rtmms-fmu-*"))
 
 
-def variant(sound: Path, made: Path, edit: Callable[[str], str] = str, add: dict[str, str] | None = None) -> str:
-    with zipfile.ZipFile(sound) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+def variant(sound: Path, path: Path, edit: Callable[[str], str] = str, add: dict[str, str] | None = None) -> str:
+    with zipfile.ZipFile(sound) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             data = old.read(name)
             new.writestr(name, edit(data.decode()).encode() if name == "modelDescription.xml" else data)
         for name, text in (add or {}).items():
             new.writestr(name, text)
-    return str(made)
+    return str(path)
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/evil", "resources/../../evil", "c:/evil", "a\\..\\evil"])
@@ -176,10 +176,10 @@ def test_what_a_crash_left_is_removed_by_the_next_one(sound: Path, temporary: Pa
         [sys.executable, "-c", DIE, str(sound), "live"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as alive:
         assert alive.stdout is not None
-        kept = Path(alive.stdout.readline().strip())
+        path = Path(alive.stdout.readline().strip())
         # it removed what the dead one left; its own stays, even by a name which makes it look dead
         assert not left.exists()
-        moved = kept.rename(kept.with_name(f"rtmms-fmu-{dead_pid()}-y"))
+        moved = path.rename(path.with_name(f"rtmms-fmu-{dead_pid()}-y"))
         archive.remove_abandoned()
         assert moved.is_dir()
         alive.kill()

@@ -42,17 +42,17 @@ def test_the_validator_finds_nothing(manta: Path) -> None:
 
 
 def test_every_actuator_and_output_is_a_variable(manta: Path) -> None:
-    plant, found = rtmms.load("manta", **PARAMETERS), fmpy.read_model_description(str(manta))
-    variables = {v.name: v for v in found.modelVariables}
+    plant, result = rtmms.load("manta", **PARAMETERS), fmpy.read_model_description(str(manta))
+    variables = {v.name: v for v in result.modelVariables}
     for channel in plant.actuators:
-        one = variables[channel.name]
-        assert (one.causality, float(one.min), float(one.max)) == ("input", channel.lower, channel.upper)
-        assert one.unit == "rad"
+        item = variables[channel.name]
+        assert (item.causality, float(item.min), float(item.max)) == ("input", channel.lower, channel.upper)
+        assert item.unit == "rad"
     for channel in plant.outputs:
         assert variables[channel.name].causality == "output"
         assert tuple(variables[channel.name].shape or ()) == channel.shape
-    simulation = found.coSimulation
-    assert float(simulation.fixedInternalStepSize) == plant.dt == float(found.defaultExperiment.stepSize)
+    simulation = result.coSimulation
+    assert float(simulation.fixedInternalStepSize) == plant.dt == float(result.defaultExperiment.stepSize)
     assert simulation.canGetAndSetFMUstate
     assert simulation.canSerializeFMUstate
     assert not simulation.canHandleVariableCommunicationStepSize
@@ -84,10 +84,10 @@ def simulated(path: Path, steps: int) -> dict[str, Any]:
 
 
 def test_fmpy_simulates_what_we_run(manta: Path) -> None:
-    found, plant = simulated(manta, STEPS), rtmms.load("manta", **PARAMETERS)
+    result, plant = simulated(manta, STEPS), rtmms.load("manta", **PARAMETERS)
     for step in range(STEPS):
         for name, value in plant.observe().items():
-            assert np.allclose(np.reshape(found[name][step], value.shape), value, rtol=1e-12, atol=1e-12), (step, name)
+            assert np.allclose(np.reshape(result[name][step], value.shape), value, rtol=1e-12, atol=1e-12), (step, name)
         plant.step(gait(step))
     assert abs(float(plant.observe()["velocity"][0])) > 1e-3  # it moved
 
@@ -101,8 +101,8 @@ def test_our_own_fmu_runs_as_a_plant_with_the_same_bits(manta: Path) -> None:
     for step in range(100, 120):
         theirs.step(gait(step))
     theirs.restore(blob)
-    seen = theirs.observe()
-    assert all(np.array_equal(value, seen[name]) for name, value in ours.observe().items())
+    outputs = theirs.observe()
+    assert all(np.array_equal(value, outputs[name]) for name, value in ours.observe().items())
 
 
 def test_inputs_beyond_their_limits_are_moved_to_them(manta: Path) -> None:
@@ -117,8 +117,8 @@ def test_inputs_beyond_their_limits_are_moved_to_them(manta: Path) -> None:
 def test_an_fmu_of_a_file_is_of_that_file(tmp_path: Path) -> None:
     """Whatever the folder of the tool, and no longer when the file has changed."""
     pytest.importorskip("yourdfpy")
-    own, other = tmp_path / "own", tmp_path / "other"
-    for folder, name in ((own, "one"), (other, "two")):
+    current, other = tmp_path / "own", tmp_path / "other"
+    for folder, name in ((current, "one"), (other, "two")):
         folder.mkdir()
         links = "".join(f'<link name="{name}{k}"/>' for k in range(2))
         inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -127,9 +127,12 @@ def test_an_fmu_of_a_file_is_of_that_file(tmp_path: Path) -> None:
         text = f'<robot name="r">{links}<joint name="{name}" type="continuous">{joint}</joint></robot>'
         (folder / "robot.urdf").write_text(text)
     exported = subprocess.run(
-        [sys.executable, "-m", "rtmms.cli.main", "export-fmu", "robot.urdf", "-o", "robot.fmu"], cwd=own, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "rtmms.cli.main", "export-fmu", "robot.urdf", "-o", "robot.fmu"],
+        cwd=current,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert exported.returncode == 0, exported.stderr
 
     def simulate() -> subprocess.CompletedProcess[str]:
@@ -137,9 +140,9 @@ def test_an_fmu_of_a_file_is_of_that_file(tmp_path: Path) -> None:
         return subprocess.run([sys.executable, "-c", code], cwd=other, check=False, capture_output=True, text=True)
 
     assert "joint_position" in simulate().stdout
-    (own / "robot.urdf").write_text((other / "robot.urdf").read_text())
+    (current / "robot.urdf").write_text((other / "robot.urdf").read_text())
     assert "robot.urdf': expected the file from which this FMU was exported, got another" in simulate().stderr
-    (own / "robot.urdf").unlink()
+    (current / "robot.urdf").unlink()
     assert "robot.urdf: there is no such file" in simulate().stderr
 
 

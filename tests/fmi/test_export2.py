@@ -38,25 +38,25 @@ def test_the_validator_finds_nothing(manta: Path) -> None:
 
 
 def test_every_actuator_and_every_number_of_an_output_is_a_variable(manta: Path) -> None:
-    plant, found = rtmms.load("manta", **PARAMETERS), fmpy.read_model_description(str(manta))
-    variables = {v.name: v for v in found.modelVariables}
-    assert found.fmiVersion == "2.0"
+    plant, result = rtmms.load("manta", **PARAMETERS), fmpy.read_model_description(str(manta))
+    variables = {v.name: v for v in result.modelVariables}
+    assert result.fmiVersion == "2.0"
     for channel in plant.actuators:
-        one = variables[channel.name]
-        assert (one.causality, float(one.min), float(one.max), one.unit) == (
+        item = variables[channel.name]
+        assert (item.causality, float(item.min), float(item.max), item.unit) == (
             "input", channel.lower, channel.upper, "rad",
         )  # fmt: skip
-        assert float(one.start) == channel.neutral
+        assert float(item.start) == channel.neutral
     numbers = [name for channel in plant.outputs for name in scalars(channel)]
-    simulation = found.coSimulation
+    simulation = result.coSimulation
     assert {"position[0]", "position[2]"} <= set(numbers)
     field = next(channel for channel in plant.outputs if len(channel.shape) > 1)
     assert f"{field.name}[{','.join(str(n - 1) for n in field.shape)}]" in numbers
-    assert [name for name, one in variables.items() if one.causality == "output"] == numbers
+    assert [name for name, variable in variables.items() if variable.causality == "output"] == numbers
     assert variables["velocity[1]"].unit == "m/s"
-    assert {unit.name for unit in found.unitDefinitions} >= {"rad", "m", "m/s", "W"}
+    assert {unit.name for unit in result.unitDefinitions} >= {"rad", "m", "m/s", "W"}
     assert simulation.canBeInstantiatedOnlyOncePerProcess
-    assert float(found.defaultExperiment.stepSize) == plant.dt
+    assert float(result.defaultExperiment.stepSize) == plant.dt
     assert simulation.canGetAndSetFMUstate
     assert simulation.canSerializeFMUstate
     assert not simulation.canHandleVariableCommunicationStepSize
@@ -64,19 +64,19 @@ def test_every_actuator_and_every_number_of_an_output_is_a_variable(manta: Path)
 
 def outputs_of(plant: Any) -> dict[str, float]:
     """Of a plant of ours, by the names of FMI 2."""
-    seen = plant.observe()
+    outputs = plant.observe()
     return {
         name: float(number)
         for channel in plant.outputs
-        for name, number in zip(scalars(channel), np.ravel(seen[channel.name]), strict=True)
+        for name, number in zip(scalars(channel), np.ravel(outputs[channel.name]), strict=True)
     }
 
 
 def test_fmpy_simulates_what_we_run_bit_for_bit(manta: Path) -> None:
-    found, plant = simulated(manta, STEPS), rtmms.load("manta", **PARAMETERS)
+    result, plant = simulated(manta, STEPS), rtmms.load("manta", **PARAMETERS)
     for step in range(STEPS):
         if step % 20 == 0:
-            assert {name: found[name][step] for name in found} == outputs_of(plant), step
+            assert {name: result[name][step] for name in result} == outputs_of(plant), step
         plant.step(gait(step))
     assert abs(float(plant.observe()["velocity"][0])) > 1e-3  # it moved
 
@@ -145,16 +145,16 @@ def test_an_ssp_of_robot_and_controller_runs_in_fmpy(manta: Path, tmp_path: Path
     child = subprocess.run([sys.executable, "-c", SSP, str(ssp), str((steps - 0.5) * 1e-3)], capture_output=True,
                            text=True, timeout=120, check=False)  # fmt: skip
     assert child.returncode == 0, child.stderr
-    found = json.loads(child.stdout)
+    content = json.loads(child.stdout)
     plant, time, height, rods = rtmms.load("manta", **PARAMETERS), 0.0, 0.0, (0.0, 0.0)
     for step in range(steps):
-        assert found["time"][step] == time
+        assert content["time"][step] == time
         plant.step(np.array(rods * 2))
         amplitude, phase = 0.4 - 0.2 * height, 2.0 * math.pi * 0.6 * (time + 1e-3)
         rods = amplitude * math.sin(phase), amplitude * math.sin(phase - 0.6)
         x, _, height = plant.observe()["position"].tolist()
         got = [
-            found[name][step] for name in ("robot.position[0]", "robot.position[2]", "controller.front")
+            content[name][step] for name in ("robot.position[0]", "robot.position[2]", "controller.front")
         ]  # fmt: skip
         assert got == [x, height, rods[0]], step
         time += 1e-3
@@ -181,4 +181,4 @@ def test_an_export_leaves_nothing_behind(tmp_path: Path) -> None:
     export("manta", tmp_path / "m.fmu", parameters=PARAMETERS, fmi=2)
     assert sys.path == places
     assert "rtmms_robot2" not in sys.modules
-    assert [one.name for one in tmp_path.iterdir()] == ["m.fmu"]
+    assert [path.name for path in tmp_path.iterdir()] == ["m.fmu"]

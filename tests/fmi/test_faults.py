@@ -123,17 +123,17 @@ def found(manta: Path) -> list[Any]:
     ],
 )
 def test_each_is_answered_in_a_sentence(found: list[Any], name: str, status: int, text: str) -> None:
-    given, output = found[0][name]
-    assert given == status
-    assert [one[0] for one in output] == [status]
+    values, output = found[0][name]
+    assert values == status
+    assert [item[0] for item in output] == [status]
     assert text in output[0][1]
     assert len(output[0][1]) < 300
 
 
 def test_nothing_is_damaged(found: list[Any]) -> None:
     """The instance that was asked wrongly goes on with the bits of one that was not, and can be freed."""
-    _, kept, whole, after, again, fresh = found
-    assert kept != 0.9
+    _, stored, whole, after, again, fresh = found
+    assert stored != 0.9
     assert whole == after == again == fresh
     assert any(whole)
 

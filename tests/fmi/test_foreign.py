@@ -43,39 +43,39 @@ def test_inputs_are_actuators_and_outputs_are_outputs(lag: str) -> None:
 def test_a_run_equals_the_one_by_hand(lag: str) -> None:
     plant = rtmms.load(lag)
     commands = np.random.default_rng(5).uniform(-3.0, 3.0, (200, 3))
-    for one in commands:
-        plant.step(one)
-    seen, x = plant.observe(), by_hand(commands)
-    assert float(seen["x"]) == x
-    assert seen["y"].tolist() == [x, -x]
-    assert float(seen["count"]) == 200
+    for item in commands:
+        plant.step(item)
+    observed, x = plant.observe(), by_hand(commands)
+    assert float(observed["x"]) == x
+    assert observed["y"].tolist() == [x, -x]
+    assert float(observed["count"]) == 200
 
 
 def test_reset_seed_and_parameters(lag: str) -> None:
     plant = rtmms.load(lag, gain=3.0)
-    one = np.array([[1.0, 0.5, 1.0]])
-    plant.step(one[0])
+    item = np.array([[1.0, 0.5, 1.0]])
+    plant.step(item[0])
     first = float(plant.observe()["x"])
-    plant.step(one[0])
+    plant.step(item[0])
     plant.reset(seed=7)
     assert float(plant.observe()["count"]) == 0
-    plant.step(one[0])
-    assert float(plant.observe()["x"]) == first == by_hand(one, 3.0)
+    plant.step(item[0])
+    assert float(plant.observe()["x"]) == first == by_hand(item, 3.0)
 
 
 def test_snapshot_and_restore_give_the_same_bits(lag: str) -> None:
     plant = rtmms.load(lag)
     commands = np.random.default_rng(1).uniform(-1.0, 1.0, (40, 3))
-    for one in commands[:20]:
-        plant.step(one)
+    for item in commands[:20]:
+        plant.step(item)
     blob = plant.snapshot()
-    for one in commands[20:]:
-        plant.step(one)
+    for item in commands[20:]:
+        plant.step(item)
     last = plant.observe()
     other = rtmms.load(lag)
     other.restore(blob)
-    for one in commands[20:]:
-        other.step(one)
+    for item in commands[20:]:
+        other.step(item)
     assert all(np.array_equal(last[name], value) for name, value in other.observe().items())
     with pytest.raises(ModelError, match="expected one of the same FMU, step"):
         rtmms.load(lag, dt=0.02).restore(blob)
@@ -84,9 +84,9 @@ def test_snapshot_and_restore_give_the_same_bits(lag: str) -> None:
 def test_a_tunable_parameter_is_set_while_it_runs(lag: str) -> None:
     plant = rtmms.load(lag)
     plant.set(gain=5.0)  # type: ignore[attr-defined]
-    one = np.array([[1.0, 0.0, 1.0]])
-    plant.step(one[0])
-    assert float(plant.observe()["x"]) == by_hand(one, 5.0)
+    item = np.array([[1.0, 0.0, 1.0]])
+    plant.step(item[0])
+    assert float(plant.observe()["x"]) == by_hand(item, 5.0)
     with pytest.raises(ModelError, match="seed cannot be changed while it runs"):
         plant.set(seed=2)  # type: ignore[attr-defined]
 

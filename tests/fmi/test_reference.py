@@ -25,11 +25,11 @@ FMUS = {
 
 @pytest.fixture(scope="module")
 def fmus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    found = sorted((ROOT / "build" / "fmus").glob("pathsim-*.tar.gz"))
-    if not found:
+    result = sorted((ROOT / "build" / "fmus").glob("pathsim-*.tar.gz"))
+    if not result:
         pytest.skip("no reference FMUs: the command that fetches them is in tests/fmi/reference.txt")
     folder = tmp_path_factory.mktemp("reference")
-    with tarfile.open(found[-1]) as archive:
+    with tarfile.open(result[-1]) as archive:
         for member in archive.getmembers():
             name = Path(member.name).name
             if name in FMUS.values():

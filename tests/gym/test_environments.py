@@ -47,21 +47,21 @@ def actions_of(many: Any, steps: int = STEPS) -> Any:
 
 def compare(many: Any, singles: list[Any], steps: int = STEPS) -> int:
     """Bit by bit, and through ends of episodes; how many there were."""
-    seen, _ = many.reset(seed=7)
-    np.testing.assert_array_equal(seen, [one.reset(seed=7 + k)[0] for k, one in enumerate(singles)])
+    observed, _ = many.reset(seed=7)
+    np.testing.assert_array_equal(observed, [item.reset(seed=7 + k)[0] for k, item in enumerate(singles)])
     over, ends = [False] * len(singles), 0
     for action in actions_of(many, steps):
-        seen, reward, ended, cut, _ = many.step(action)
-        for k, one in enumerate(singles):
+        observed, reward, ended, cut, _ = many.step(action)
+        for k, single in enumerate(singles):
             if over[k]:  # NEXT_STEP: this step starts it anew
-                own, found = one.reset()[0], (0.0, False, False)
+                current, result = single.reset()[0], (0.0, False, False)
             else:
-                own, *rest = one.step(action[k])
-                found = tuple(rest[:3])
-            over[k] = found[1] or found[2]
+                current, *remaining = single.step(action[k])
+                result = tuple(remaining[:3])
+            over[k] = result[1] or result[2]
             ends += over[k]
-            np.testing.assert_array_equal(seen[k], own)
-            assert found == (reward[k], ended[k], cut[k])
+            np.testing.assert_array_equal(observed[k], current)
+            assert result == (reward[k], ended[k], cut[k])
     return ends
 
 
@@ -87,11 +87,11 @@ class Fast(rtmms.gym.Task):
         plant.place(position=(0.0, 0.0, random.uniform(0.0, 0.2)))
         return {}
 
-    def reward(self, seen: Any, action: Any, memory: Any) -> Any:
-        return seen["position"][:, 2]
+    def reward(self, observed: Any, action: Any, memory: Any) -> Any:
+        return observed["position"][:, 2]
 
-    def ended(self, seen: Any, memory: Any) -> Any:
-        return seen["position"][:, 2] < -0.01
+    def ended(self, observed: Any, memory: Any) -> Any:
+        return observed["position"][:, 2] < -0.01
 
 
 def test_same_step():
@@ -101,43 +101,43 @@ def test_same_step():
     many.reset(seed=0)
     over = np.zeros(4, dtype=bool)
     while not over.any():
-        seen, _, ended, cut, info = many.step(np.full((4, 4), -1.0))
+        observed, _, ended, cut, info = many.step(np.full((4, 4), -1.0))
         over = ended | cut
     assert not over.all()
     np.testing.assert_array_equal(info["_final_obs"], over)
     for run in range(4):
-        started = np.linalg.norm(seen[run, 7:10]) == 0.0  # at rest
+        started = np.linalg.norm(observed[run, 7:10]) == 0.0  # at rest
         assert started == over[run]
         if over[run]:
-            assert info["final_obs"][run][2] < -0.01 <= seen[run, 2]
+            assert info["final_obs"][run][2] < -0.01 <= observed[run, 2]
     assert not many.step(np.full((4, 4), -1.0))[2][over].any()
 
 
 def test_parameters_that_differ_from_episode_to_episode():
     """Drawn by each run's own generator: the vector has the bits of single ones, and runs differ."""
-    given = {"randomise": {"drag_coefficient": (0.5, 2.0)}, "parameters": {"chains": 5}}
+    values = {"randomise": {"drag_coefficient": (0.5, 2.0)}, "parameters": {"chains": 5}}
     name = "rtmms/MantaDepth-v0"
-    many = gymnasium.make_vec(name, num_envs=2, max_episode_steps=5, **given)
-    singles = [gymnasium.make(name, max_episode_steps=5, **given) for _ in range(2)]
+    many = gymnasium.make_vec(name, num_envs=2, max_episode_steps=5, **values)
+    singles = [gymnasium.make(name, max_episode_steps=5, **values) for _ in range(2)]
     assert compare(many, singles, 12) >= 4
-    one, usual = (rtmms.gym.RobotEnv("MantaDepth", parameters={"chains": 5}, **more) for more in (
+    item, default = (rtmms.gym.RobotEnv("MantaDepth", parameters={"chains": 5}, **more) for more in (
         {"randomise": {"drag_coefficient": (3.0, 3.0)}}, {"randomise": {"drag_coefficient": (0.1, 0.1)}}))  # fmt: skip
-    np.testing.assert_array_equal(one.reset(seed=3)[0], usual.reset(seed=3)[0])
-    assert not np.array_equal(one.step(np.ones(3))[0], usual.step(np.ones(3))[0])
+    np.testing.assert_array_equal(item.reset(seed=3)[0], default.reset(seed=3)[0])
+    assert not np.array_equal(item.step(np.ones(3))[0], default.step(np.ones(3))[0])
 
 
 def test_outputs_that_are_computed_have_the_parameters_of_their_run():
     """Energies and powers are not in a robot's state: they are computed when they are read."""
     names = ("buoyancy_energy", "drag_power")
 
-    def observation(seen: Any, memory: Any) -> Any:
-        return np.stack([seen[name] for name in names], axis=1)
+    def observation(observed: Any, memory: Any) -> Any:
+        return np.stack([observed[name] for name in names], axis=1)
 
     more = {
         "randomise": {"drag_coefficient": (0.5, 2.0), "gravity_m_s2": (9.0, 10.0)}, "observation": observation,
         "parameters": {"chains": 5}, "outputs": ("position", "quaternion", *names), "max_episode_steps": 5,
     }  # fmt: skip
-    reward = lambda seen, action, memory: seen["drag_power"]
+    reward = lambda observed, action, memory: observed["drag_power"]
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=3, reward=reward, **more)
     singles = [gymnasium.make("rtmms/MantaDepth-v0", reward=reward, **more) for _ in range(3)]
     assert compare(many, singles, 12) >= 4
@@ -148,9 +148,9 @@ def test_a_range_with_one_end_is_refused():
     from rtmms.plant import Channel
 
     task = Fast()
-    for given in (Channel("a", lower=5.0), Channel("a", upper=-5.0)):
+    for values in (Channel("a", lower=5.0), Channel("a", upper=-5.0)):
         with pytest.raises(ArgumentError, match="actuator 'a' has a limit on its"):
-            task.prepare(SimpleNamespace(actuators=(given,)))  # type: ignore[arg-type]
+            task.prepare(SimpleNamespace(actuators=(values,)))  # type: ignore[arg-type]
 
 
 def test_pictures_and_steps_before_a_reset_are_refused():
@@ -165,7 +165,9 @@ def test_a_task_serves_several_environments():
     """Each has a copy: members that are given to one, and what `prepare` writes, are not in the other."""
     task = Fast()
     first = rtmms.gym.RobotEnv(task, step_s=0.02)
-    rtmms.gym.RobotEnv(task, step_s=0.04, robot="manta", reward=lambda seen, action, memory: seen["position"][:, 2])
+    rtmms.gym.RobotEnv(
+        task, step_s=0.04, robot="manta", reward=lambda observed, action, memory: observed["position"][:, 2]
+    )
     assert first.episodes.task.step_s == 0.02
     assert first.episodes.task.robot == Fast.robot
     assert task.step_s == Fast.step_s
@@ -184,13 +186,13 @@ def test_through_sensors():
     """The agent sees what instruments read, with their noise; rewards are by the truth."""
     truth = gymnasium.make("rtmms/QuadrotorHover-v0")
     env = gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical")
-    action, found = np.full(4, 0.1, dtype=np.float32), []
+    action, result = np.full(4, 0.1, dtype=np.float32), []
     truth.reset(seed=0)
     for seed in (0, 0, 1):
         env.reset(seed=seed)
-        found.append([env.step(action)[0] for _ in range(5)])
-    np.testing.assert_array_equal(found[0], found[1])
-    assert not np.array_equal(found[0], found[2])
+        result.append([env.step(action)[0] for _ in range(5)])
+    np.testing.assert_array_equal(result[0], result[1])
+    assert not np.array_equal(result[0], result[2])
     env.reset(seed=0)
     for _ in range(5):
         assert env.step(action)[1] == truth.step(action)[1]
@@ -227,29 +229,31 @@ def test_a_robot_that_fails_ends_alone():
 
     many = rtmms.gym.RobotVectorEnv(Wild(), 8)
     many.reset(seed=0)
-    seen, reward, ended, _, info = many.step(np.zeros((8, 4)))
+    observed, reward, ended, _, info = many.step(np.zeros((8, 4)))
     assert 0 < info["failed"].sum() < 8
     np.testing.assert_array_equal(ended, info["failed"])
     np.testing.assert_array_equal(reward[ended], -1.0)
-    assert np.isfinite(seen).all()
+    assert np.isfinite(observed).all()
     alone = rtmms.gym.RobotEnv(Wild())
-    found = []
+    result = []
     for seed in range(8):
         alone.reset(seed=seed)
-        found.append(alone.step(np.zeros(4))[2])
-    assert found == ended.tolist()
+        result.append(alone.step(np.zeros(4))[2])
+    assert result == ended.tolist()
 
 
 def test_incidence_makes_a_manta_climb():
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=2)
     many.reset(seed=[4, 4])
     for _ in range(150):
-        seen = many.step(np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]]))[0]
-    assert seen[0, 0] < seen[1, 0] - 0.1  # the first has less of the way up left
+        observed = many.step(np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]]))[0]
+    assert observed[0, 0] < observed[1, 0] - 0.1  # the first has less of the way up left
 
 
 def test_a_robot_and_a_reward_alone():
-    env = rtmms.gym.RobotEnv("quadrotor", lambda seen, action, memory: -np.abs(seen["position"][:, 2]), step_s=0.01)
+    env = rtmms.gym.RobotEnv(
+        "quadrotor", lambda observed, action, memory: -np.abs(observed["position"][:, 2]), step_s=0.01
+    )
     env.reset(seed=0)
     assert env.episodes.steps == 5
     assert env.step(np.full(4, -1.0))[1] < 0.0
@@ -266,18 +270,18 @@ def test_gymnasium_knows_the_ids_when_both_are_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def hover(**given: Any) -> Any:
-    return rtmms.gym.RobotVectorEnv("QuadrotorHover", **{"num_envs": 2, **given})
+def hover(**values: Any) -> Any:
+    return rtmms.gym.RobotVectorEnv("QuadrotorHover", **{"num_envs": 2, **values})
 
 
 def worth(value: Any) -> None:
-    stepped(rtmms.gym.RobotVectorEnv("quadrotor", 2, lambda seen, action, memory: value))
+    stepped(rtmms.gym.RobotVectorEnv("quadrotor", 2, lambda observed, action, memory: value))
 
 
-def stepped(made: Any = None, **given: Any) -> None:
-    made = hover(**given) if made is None else made
-    made.reset(seed=0)
-    made.step(np.zeros((2, 4)))
+def stepped(built: Any = None, **values: Any) -> None:
+    built = hover(**values) if built is None else built
+    built.reset(seed=0)
+    built.step(np.zeros((2, 4)))
 
 
 @pytest.mark.parametrize(
@@ -309,16 +313,16 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: stepped(start=lambda random, plant: 3), "start: expected a mapping of names to arrays, got 3"),
         (lambda: stepped(start=lambda random, plant: {"x": "a"}), "start: 'x': expected numbers, got 'a'"),
         (
-            lambda: stepped(observation=lambda seen, memory: 0.5),
+            lambda: stepped(observation=lambda observed, memory: 0.5),
             r"observation: expected numbers of shape \(2, k\), got \(\)",
         ),
         (
-            lambda: stepped(observation=lambda seen, memory: np.ones(2)),
+            lambda: stepped(observation=lambda observed, memory: np.ones(2)),
             r"observation: expected numbers of shape \(2, k\)",
         ),
         (lambda: worth(np.nan), r"reward: expected numbers of shape \(2,\), got \(\)"),
         (lambda: worth(np.full(2, np.nan)), "reward: expected finite numbers"),
-        (lambda: stepped(ended=lambda seen, memory: 1), r"expected bool of shape \(2,\), got int64 of shape \(\)"),
+        (lambda: stepped(ended=lambda observed, memory: 1), r"expected bool of shape \(2,\), got int64 of shape \(\)"),
         (lambda: stepped(commands=lambda action, *_: np.inf), "commands: expected finite numbers, got inf"),
         (
             lambda: stepped(commands=lambda action, *_: action),

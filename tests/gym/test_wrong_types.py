@@ -36,6 +36,6 @@ def test_seeds_of_an_environment(seed: Any) -> None:
     with pytest.raises(ArgumentError, match="gym: seed: expected a"):
         RobotEnv("MantaDepth").reset(seed=seed)
     many = RobotVectorEnv("MantaDepth", 2)
-    for given in (seed, [seed, 1]):
+    for values in (seed, [seed, 1]):
         with pytest.raises(ArgumentError, match="gym: seed: expected a"):
-            many.reset(seed=given)
+            many.reset(seed=values)

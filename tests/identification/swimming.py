@@ -31,15 +31,15 @@ def recorded(
 ) -> Recording:
     """A run of a manta with these parameters; the model to fit has BASE's."""
     plant = build(**truth)
-    seen = Sensed(plant, read_profile(sensors, plant)) if sensors else plant
-    return of_plant(seen, gait(plant, seconds), build, robot="manta", seed=seed, **more)
+    observed = Sensed(plant, read_profile(sensors, plant)) if sensors else plant
+    return of_plant(observed, gait(plant, seconds), build, robot="manta", seed=seed, **more)
 
 
 def noisy(recording: Recording, share: float, seed: int) -> Recording:
     """White noise of this share of each channel's spread, unknown to the fit."""
     chance = np.random.default_rng(seed)
     series = []
-    for one in recording.series:
-        size = share * float(np.sqrt(np.mean(np.var(one.values, axis=0))))
-        series.append(replace(one, values=one.values + size * chance.standard_normal(one.values.shape)))
+    for item in recording.series:
+        size = share * float(np.sqrt(np.mean(np.var(item.values, axis=0))))
+        series.append(replace(item, values=item.values + size * chance.standard_normal(item.values.shape)))
     return replace(recording, series=tuple(series))

@@ -32,8 +32,8 @@ class Pendulum:
 TRUTH = {"mass_kg": 1.0, "damping_n_m_s": 0.05}
 
 
-def build(**given: Any) -> TreePlant:
-    p = Pendulum(**{name: float(value) for name, value in given.items()})
+def build(**values: Any) -> TreePlant:
+    p = Pendulum(**{name: float(value) for name, value in values.items()})
     rod = Box(0.04, 0.04, 0.5, p.mass_kg / (0.04 * 0.04 * 0.5), at(z=-0.25))
     joint = Joint("shoulder", "base", "arm", axis=(0, 1, 0), damping=p.damping_n_m_s)
     mechanism = Mechanism("pendulum", [Body("base"), Body("arm", solids=[rod])], [joint], base="fixed")
@@ -52,12 +52,12 @@ def swung(at_rest: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return commands, *(np.array([row[name] for row in rows]) for name in ("joint_position", "joint_velocity"))  # type: ignore[return-value]
 
 
-def wandering(chance: np.random.Generator, count: int, kept: float) -> np.ndarray:
+def wandering(chance: np.random.Generator, count: int, stored: float) -> np.ndarray:
     """(count, 1) of an autoregressive process of first order, with a variance of 1."""
-    found = chance.normal(size=(count, 1))
+    result = chance.normal(size=(count, 1))
     for k in range(1, count):
-        found[k] = kept * found[k - 1] + np.sqrt(1.0 - kept * kept) * found[k]
-    return found
+        result[k] = stored * result[k - 1] + np.sqrt(1.0 - stored * stored) * result[k]
+    return result
 
 
 def recorded(run: Any, *, at_rest: bool, kept: float, seed: int) -> Recording:

@@ -40,7 +40,7 @@ def run() -> Recording:
 def table(tmp_path: Path, run: Recording, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As somebody else's logger writes it: other names, an angle in degrees, velocities at every third row only."""
     monkeypatch.chdir(tmp_path)
-    found = {one.channel: one.values for one in run.series}
+    result = {item.channel: item.values for item in run.series}
     path = tmp_path / "pool.csv"
     with path.open("w", newline="") as file:
         out = csv.writer(file)
@@ -49,9 +49,9 @@ def table(tmp_path: Path, run: Recording, monkeypatch: pytest.MonkeyPatch) -> Pa
             a, b, c, d = command.tolist()
             row: list[Any] = [100.0 + k * run.dt, a, b, np.degrees(c), d, "", "", "", "", "swim"]
             if k and k % 3 == 0:
-                row[5:8] = found["velocity"][k - 1].tolist()
+                row[5:8] = result["velocity"][k - 1].tolist()
             if k:
-                row[8] = found["angular_velocity"][k - 1, 2]
+                row[8] = result["angular_velocity"][k - 1, 2]
             out.writerow(row)
     (tmp_path / "columns.toml").write_text(COLUMNS)
     return path
@@ -70,15 +70,15 @@ def test_a_table_of_ones_own(table: Path, capsys: pytest.CaptureFixture[str]) ->
         "--write", "fitted.toml", "-o", "fit.html", "--bounds", "drag_coefficient=1:3",
     )  # fmt: skip
     assert status == 0, err
-    found = json.loads(out)
-    one = found["parameters"]["drag_coefficient"]
-    assert one["value"] == pytest.approx(1.8, abs=4.0 * one["standard_error"])
-    assert (one["at_bound"], one["bounds"], found["indistinct"]) == (False, [1.0, 3.0], [])
-    assert found["correlation"] == {"drag_coefficient": {"drag_coefficient": 1.0}}
-    assert found["fit"]["velocity"]["samples"] == pytest.approx(0.7 * 500 / 3, abs=3)
-    assert found["fit"]["velocity"].keys() >= {"rms", "noise", "held_out_rms"}
+    content = json.loads(out)
+    drag_coefficient = content["parameters"]["drag_coefficient"]
+    assert drag_coefficient["value"] == pytest.approx(1.8, abs=4.0 * drag_coefficient["standard_error"])
+    assert (drag_coefficient["at_bound"], drag_coefficient["bounds"], content["indistinct"]) == (False, [1.0, 3.0], [])
+    assert content["correlation"] == {"drag_coefficient": {"drag_coefficient": 1.0}}
+    assert content["fit"]["velocity"]["samples"] == pytest.approx(0.7 * 500 / 3, abs=3)
+    assert content["fit"]["velocity"].keys() >= {"rms", "noise", "held_out_rms"}
     plant: Any = rtmms.load("manta", dt=0.01, preset="fitted.toml")
-    assert plant.parameters.drag_coefficient == one["value"]
+    assert plant.parameters.drag_coefficient == drag_coefficient["value"]
     assert plant.parameters.chains == BASE["chains"]
     page = Path("fit.html").read_text()
     assert page.count("<svg") == page.count("</svg>") == 4
@@ -154,9 +154,9 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
       "drag_coefficient=1:3"), "--prior drag_coefficient: expected a mean within --bounds 1:3, got 5"),
 ])  # fmt: skip
 def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str) -> None:
-    given = arguments if "--fit" in arguments else (*arguments, "--fit", "drag_coefficient")
+    values = arguments if "--fit" in arguments else (*arguments, "--fit", "drag_coefficient")
     before = Path("columns.toml").read_text()
-    status, out, err = identify(capsys, *given)
+    status, out, err = identify(capsys, *values)
     assert (status, out) == (2, "")
     assert expected in err
     assert "Traceback" not in err
@@ -185,10 +185,10 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
     cells = shell(tmp_path, "identify", "run.csv", *MODEL, "--sensors", "typical",
                   *arguments).report  # fmt: skip
     assert whole["parameters"]["drag_coefficient"]["start"] == 1.5
-    for name, one in whole["parameters"].items():
+    for name, item in whole["parameters"].items():
         truth = {"drag_coefficient": 1.8, "joint_damping_n_m_s": 0.1}[name]
-        assert one["value"] == pytest.approx(truth, abs=4.0 * one["standard_error"])
-        assert cells["parameters"][name]["value"] == pytest.approx(one["value"], rel=1e-9)
+        assert item["value"] == pytest.approx(truth, abs=4.0 * item["standard_error"])
+        assert cells["parameters"][name]["value"] == pytest.approx(item["value"], rel=1e-9)
     base = ("--mode", "lockstep", "--duration", "0.5", "--quiet", "--log")
     assert shell(tmp_path, "run", "manta", "--controller", "gait:amplitude_deg=0", *base, "still.mcap").status == 0
     refused = shell(tmp_path, "identify", "still.mcap", *arguments)

@@ -66,7 +66,7 @@ def test_what_enters_as_a_product_is_named_as_a_pair(run: Recording) -> None:
     names = "drag_coefficient,body_drag_coefficient[0],body_drag_area_m2[0]"
     solution, evidence = found(noisy(run, 0.02, 1), names)
     message = as_words(solution, evidence, {})
-    assert [sorted(one) for one in message["indistinct"]] == [["body_drag_area_m2[0]", "body_drag_coefficient[0]"]]
+    assert [sorted(item) for item in message["indistinct"]] == [["body_drag_area_m2[0]", "body_drag_coefficient[0]"]]
     assert message["correlation"]["body_drag_area_m2[0]"]["body_drag_coefficient[0]"] < -0.99
     assert solution.values["drag_coefficient"] == pytest.approx(1.8, abs=4.0 * evidence.error[0])
 
@@ -82,12 +82,12 @@ def test_added_mass_is_found() -> None:
 def test_delays_gains_and_offsets_of_channels_are_found(run: Recording) -> None:
     """A run whose angular velocity comes 17 ms late and 4 % large, and whose position is off by some centimetres."""
     series = []
-    for one in run.series:
-        if one.channel == "angular_velocity":
-            one = replace(one, time=one.time + 0.017, values=1.04 * one.values)
-        if one.channel == "position":
-            one = replace(one, values=one.values + np.array([0.05, -0.02, 0.0]))
-        series.append(one)
+    for item in run.series:
+        if item.channel == "angular_velocity":
+            item = replace(item, time=item.time + 0.017, values=1.04 * item.values)
+        if item.channel == "position":
+            item = replace(item, values=item.values + np.array([0.05, -0.02, 0.0]))
+        series.append(item)
     late = replace(run, series=tuple(series))
     solution, _ = found(
         late, "drag_coefficient,joint_damping_n_m_s,delay.angular_velocity,gain.angular_velocity,bias.position"
@@ -104,7 +104,7 @@ def test_where_a_segment_begins_is_estimated(run: Recording) -> None:
     solution, evidence = found(
         replace(noisy(run, 0.02, 2), known=False), "drag_coefficient", Settings(others=0, segments=2)
     )
-    starts = [one.name for one in solution.unknowns if one.name.startswith("start.")]
+    starts = [unknown.name for unknown in solution.unknowns if unknown.name.startswith("start.")]
     assert len(starts) == 2 * 12
     assert solution.values["drag_coefficient"] == pytest.approx(1.8, abs=0.02)
     assert evidence.error[0] < 0.02

@@ -73,28 +73,28 @@ def recording(
 
 
 def test_a_mapping_of_arrays_and_a_function_of_keywords() -> None:
-    found = rtmms.identify(pendulum, recording(swing()), fit=["mass_kg", "damping"], parameters={"damping": 0.05},
+    result = rtmms.identify(pendulum, recording(swing()), fit=["mass_kg", "damping"], parameters={"damping": 0.05},
                            at_rest=True, threads=1)  # fmt: skip
-    assert found.values == pytest.approx(TRUTH, rel=1e-5)
-    assert found.names == ["mass_kg", "damping"]
-    assert found.covariance.shape == (2, 2)
-    errors = np.sqrt(np.diag(found.covariance))
-    assert list(found.standard_errors.values()) == pytest.approx(errors.tolist())
-    bounds = {name: one["bounds"] for name, one in found.report["parameters"].items()}
+    assert result.values == pytest.approx(TRUTH, rel=1e-5)
+    assert result.names == ["mass_kg", "damping"]
+    assert result.covariance.shape == (2, 2)
+    errors = np.sqrt(np.diag(result.covariance))
+    assert list(result.standard_errors.values()) == pytest.approx(errors.tolist())
+    bounds = {name: item["bounds"] for name, item in result.report["parameters"].items()}
     assert bounds["mass_kg"][1] == 50.0
     assert bounds["damping"] == [None, None], "nothing is declared of it, so that nothing is known"
-    shown = found.predictions["recording 1"]["joint_position"]
+    shown = result.predictions["recording 1"]["joint_position"]
     assert shown.measured.shape == shown.model.shape == (len(shown.time), 1)
     assert np.abs(shown.measured - shown.model).max() < 1e-6
     assert 0 < (~shown.fitted).sum() < len(shown.time)
 
 
 def test_a_figure(tmp_path: Path) -> None:
-    found = rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1)
-    drawn = found.figure(tmp_path / "fit.png")
+    result = rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1)
+    drawn = result.figure(tmp_path / "fit.png")
     assert len(drawn.subfigs) == 2
     assert (tmp_path / "fit.png").stat().st_size > 5000
-    assert "mass_kg = 1.2 +- " in str(found)
+    assert "mass_kg = 1.2 +- " in str(result)
 
 
 def test_tables_and_frames(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_what_is_refused(given: dict[str, Any], text: str) -> None:
         rtmms.identify(**arguments, threads=1)
 
 
-def free_of(found: Identified) -> dict[str, str]:
-    return {one["name"]: one["why"] for one in found.report["free"]}
+def free_of(identified: Identified) -> dict[str, str]:
+    return {item["name"]: item["why"] for item in identified.report["free"]}
 
 
 def test_a_first_state_is_freed_and_pinned() -> None:
@@ -163,9 +163,9 @@ def test_a_first_state_is_freed_and_pinned() -> None:
     assert set(free_of(rtmms.identify(pendulum, data, **arguments))) == {
         "mass_kg", "start.0.joint_position[0]", "start.0.joint_velocity[0]",
     }  # fmt: skip
-    found = rtmms.identify(pendulum, data, pin=["start.shoulder.rate"], **arguments)
-    assert set(free_of(found)) == {"mass_kg", "start.0.joint_position[0]"}
-    assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
+    result = rtmms.identify(pendulum, data, pin=["start.shoulder.rate"], **arguments)
+    assert set(free_of(result)) == {"mass_kg", "start.0.joint_position[0]"}
+    assert result.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * result.standard_errors["mass_kg"])
     freed = rtmms.identify(pendulum, data, free=["start.shoulder"], at_rest=True, **arguments)
     assert free_of(freed) == {"mass_kg": "--fit", "start.0.joint_position[0]": "--free"}
     assert freed.report["nuisances"]["start.0.joint_position[0]"] == pytest.approx(0.2, abs=1e-3)
@@ -176,14 +176,14 @@ def test_values_and_delays_of_each_recording() -> None:
     both = [
         recording(swing(seed=1), mass_kg=1.1, late_s=0.02), recording(swing(seed=2), mass_kg=1.3, late_s=-0.01),
     ]  # fmt: skip
-    found = rtmms.identify(
+    result = rtmms.identify(
         pendulum, both, fit=["damping"], per_recording=["mass_kg"], delay_per_recording=True, at_rest=True, threads=1,
         bounds={"mass_kg": (0.5, 3.0)},
     )  # fmt: skip
     wanted = {"damping": 0.08, "mass_kg@1": 1.1, "mass_kg@2": 1.3, "delay@1": 0.02, "delay@2": -0.01}
-    assert found.values == pytest.approx(wanted, rel=2e-2, abs=2e-4)
-    assert found.report["parameters"]["mass_kg@2"]["bounds"] == [0.5, 3.0]
-    assert free_of(found)["mass_kg@1"] == "--per-recording"
+    assert result.values == pytest.approx(wanted, rel=2e-2, abs=2e-4)
+    assert result.report["parameters"]["mass_kg@2"]["bounds"] == [0.5, 3.0]
+    assert free_of(result)["mass_kg@1"] == "--per-recording"
 
 
 def test_a_lead_in_is_simulated_and_not_compared() -> None:
@@ -191,9 +191,9 @@ def test_a_lead_in_is_simulated_and_not_compared() -> None:
     data = recording(swing(), noise=1e-4)
     data["joint_position"][:100] = 3.0
     data["joint_position"][150:160] = np.nan  # no samples
-    found = rtmms.identify(pendulum, data, fit="mass_kg", at_rest=True, threads=1, lead_in=1.005, hold_out=0.5)
-    assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
-    shown = found.predictions["recording 1"]["joint_position"]
+    result = rtmms.identify(pendulum, data, fit="mass_kg", at_rest=True, threads=1, lead_in=1.005, hold_out=0.5)
+    assert result.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * result.standard_errors["mass_kg"])
+    shown = result.predictions["recording 1"]["joint_position"]
     assert shown.time.min() == pytest.approx(1.01)
     assert shown.fitted.sum() == pytest.approx(90, abs=2), "half of 2 s, less ten samples that are not there"
 
@@ -213,12 +213,12 @@ def test_harmonics_need_no_common_clock() -> None:
         "threads": 1,
         "lead_in": 3.0,
     }
-    one = "harmonic:channel=joint_position[0],order="
-    for given in (data, late):
-        found = rtmms.identify(pendulum, given, objectives=[f"{one}1", f"{one}3"], **arguments)
-        assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
-        assert found.standard_errors["mass_kg"] < 0.05
-        assert set(found.report["fit"]) == {"harmonic1.joint_position[0]", "harmonic3.joint_position[0]"}
+    item = "harmonic:channel=joint_position[0],order="
+    for values in (data, late):
+        result = rtmms.identify(pendulum, values, objectives=[f"{item}1", f"{item}3"], **arguments)
+        assert result.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * result.standard_errors["mass_kg"])
+        assert result.standard_errors["mass_kg"] < 0.05
+        assert set(result.report["fit"]) == {"harmonic1.joint_position[0]", "harmonic3.joint_position[0]"}
 
 
 def test_an_amplitude_that_is_given() -> None:
@@ -228,10 +228,10 @@ def test_an_amplitude_that_is_given() -> None:
     rows = data.pop("joint_position")[-800:, 0]  # four periods
     size = float(2.0 * np.abs(np.mean(rows * np.exp(-1j * np.pi * DT * np.arange(800)))))
     asked = {"kind": "harmonic", "channel": "joint_position[0]", "value": size, "noise": 1e-3}
-    found = rtmms.identify(pendulum, data, fit="mass_kg", objectives=[asked], parameters=damped, at_rest=True,
+    result = rtmms.identify(pendulum, data, fit="mass_kg", objectives=[asked], parameters=damped, at_rest=True,
                            lead_in=4.0, threads=1)  # fmt: skip
-    assert found.values["mass_kg"] == pytest.approx(1.2, rel=2e-2)
-    assert 0.0 < found.standard_errors["mass_kg"] < 0.1
+    assert result.values["mass_kg"] == pytest.approx(1.2, rel=2e-2)
+    assert 0.0 < result.standard_errors["mass_kg"] < 0.1
 
 
 def test_objectives_of_a_file(tmp_path: Path) -> None:
@@ -266,26 +266,26 @@ def test_the_delay_that_aligns_harmonics() -> None:
 
 
 def test_iterations_are_reported() -> None:
-    seen: list[Iteration] = []
-    rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1, progress=seen.append)
-    assert [one.number for one in seen] == list(range(1, len(seen) + 1))
-    assert seen[0].values == {"mass_kg": 1.0}
-    assert seen[-1].values["mass_kg"] == pytest.approx(1.2, rel=1e-4)
-    assert all(one.left_s >= 0.0 and one.cost >= 0.0 for one in seen)
+    observed: list[Iteration] = []
+    rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1, progress=observed.append)
+    assert [item.number for item in observed] == list(range(1, len(observed) + 1))
+    assert observed[0].values == {"mass_kg": 1.0}
+    assert observed[-1].values["mass_kg"] == pytest.approx(1.2, rel=1e-4)
+    assert all(item.left_s >= 0.0 and item.cost >= 0.0 for item in observed)
 
 
 def test_ctrl_c_gives_the_best_so_far() -> None:
-    def press(one: Iteration) -> None:
-        if one.number == 3:
+    def press(iteration: Iteration) -> None:
+        if iteration.number == 3:
             raise KeyboardInterrupt
 
-    found = rtmms.identify(
+    result = rtmms.identify(
         pendulum, recording(swing(), noise=1e-3), fit=["mass_kg", "damping"], at_rest=True, threads=1, progress=press
     )
-    assert found.report["note"].startswith("Ctrl-C ended the search after 3 iterations")
-    assert found.advice[0] == found.report["note"]
-    assert found.values["mass_kg"] == pytest.approx(1.2, rel=0.1), "two steps of Gauss-Newton are close already"
-    assert np.isfinite(found.covariance).all()
+    assert result.report["note"].startswith("Ctrl-C ended the search after 3 iterations")
+    assert result.advice[0] == result.report["note"]
+    assert result.values["mass_kg"] == pytest.approx(1.2, rel=0.1), "two steps of Gauss-Newton are close already"
+    assert np.isfinite(result.covariance).all()
 
 
 def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
@@ -293,44 +293,44 @@ def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
     asked = asked_for(["mass_kg"], recordings, recordings[0].build(), {}, {})
     watch = Watch()
 
-    def late(one: Iteration) -> None:
-        if one.number == 2:
+    def late(iteration: Iteration) -> None:
+        if iteration.number == 2:
             watch.budget = Budget(0.0)
 
     watch.iterated = late
-    found = fit_and_assess(recordings, asked, Settings(), watch)
-    assert found.report["note"].startswith("the time budget of 0 s ended the search after 2 iterations")
+    result = fit_and_assess(recordings, asked, Settings(), watch)
+    assert result.report["note"].startswith("the time budget of 0 s ended the search after 2 iterations")
     with pytest.raises(ModelError, match=r"--budget 0: the time was over before the first step"):
         fit_and_assess(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
 
 
 def test_a_poor_fit_reports_which_channel_of_which_recording_and_what_to_do() -> None:
     good, late = recording(swing(seed=1), noise=1e-3), recording(swing(seed=2), noise=1e-3, late_s=0.05)
-    found = rtmms.identify(pendulum, [good, late], fit=["mass_kg", "damping"], at_rest=True, threads=1)
-    poor = [text for text in found.advice if text.startswith("recording 2: joint_position")]
+    result = rtmms.identify(pendulum, [good, late], fit=["mass_kg", "damping"], at_rest=True, threads=1)
+    poor = [text for text in result.advice if text.startswith("recording 2: joint_position")]
     assert len(poor) == 1
     assert "--fit delay.joint_position" in poor[0]
     offset = recording(swing(seed=1), noise=1e-3)
     offset["joint_position"] = offset["joint_position"] + 0.3
-    found = rtmms.identify(pendulum, offset, fit="damping", parameters={"mass_kg": 1.2}, at_rest=True, threads=1)
-    assert any("--fit bias.joint_position" in text for text in found.advice)
+    result = rtmms.identify(pendulum, offset, fit="damping", parameters={"mass_kg": 1.2}, at_rest=True, threads=1)
+    assert any("--fit bias.joint_position" in text for text in result.advice)
 
 
 def test_a_bound_names_what_pushes_against_it() -> None:
-    found = rtmms.identify(pendulum, recording(swing(), noise=1e-3), fit="mass_kg", bounds={"mass_kg": (0.5, 1.1)},
+    result = rtmms.identify(pendulum, recording(swing(), noise=1e-3), fit="mass_kg", bounds={"mass_kg": (0.5, 1.1)},
                            at_rest=True, threads=1)  # fmt: skip
-    assert found.values["mass_kg"] == pytest.approx(1.1)
+    assert result.values["mass_kg"] == pytest.approx(1.1)
     assert any(text.startswith("mass_kg: stopped at its upper bound 1.1; joint_position of recording 1 pushes it there")
-               for text in found.advice)  # fmt: skip
+               for text in result.advice)  # fmt: skip
 
 
 def test_a_bound_of_the_model_is_not_to_be_widened() -> None:
     def weak(mass_kg: Annotated[float, rtmms.Parameter("Mass.", "kg", le=1.1)] = 1.0) -> TreePlant:
         return pendulum(mass_kg)
 
-    found = rtmms.identify(weak, recording(swing(), noise=1e-3), fit="mass_kg", at_rest=True, threads=1)
-    assert found.values["mass_kg"] == pytest.approx(1.1)
-    (text,) = [text for text in found.advice if text.startswith("mass_kg")]
+    result = rtmms.identify(weak, recording(swing(), noise=1e-3), fit="mass_kg", at_rest=True, threads=1)
+    assert result.values["mass_kg"] == pytest.approx(1.1)
+    (text,) = [text for text in result.advice if text.startswith("mass_kg")]
     assert "beyond which the model accepts nothing; joint_position of recording 1 pushes it there most" in text
     assert "--bounds" not in text
 
@@ -342,10 +342,10 @@ def test_a_bound_that_nothing_pushes_against_is_no_advice() -> None:
     def deaf(mass_kg: float = 1.0, drag: Annotated[float, rtmms.Parameter("No effect.", ge=0)] = 0.0) -> TreePlant:
         return pendulum(mass_kg)
 
-    found = rtmms.identify(deaf, recording(swing(), noise=1e-3), fit=["mass_kg", "drag"], at_rest=True, threads=1)
-    assert found.report["parameters"]["drag"]["at_bound"]
-    assert ["drag"] in [one["names"] if isinstance(one, dict) else one for one in found.report["indistinct"]]
-    assert not any("bound" in text for text in found.advice)
+    result = rtmms.identify(deaf, recording(swing(), noise=1e-3), fit=["mass_kg", "drag"], at_rest=True, threads=1)
+    assert result.report["parameters"]["drag"]["at_bound"]
+    assert ["drag"] in [item["names"] if isinstance(item, dict) else item for item in result.report["indistinct"]]
+    assert not any("bound" in text for text in result.advice)
 
 
 def test_a_model_that_fails_names_recording_and_reason() -> None:
@@ -380,9 +380,9 @@ def test_the_start_of_a_joint_whose_rate_is_commanded() -> None:
         angle.append(plant.observe()["joint_position"][0])
     data = {"time": DT * np.arange(201), "command.hub.speed": np.append(commands[:, 0], 0.0),
             "joint_position[0]": np.array(angle)}  # fmt: skip
-    found = rtmms.identify(wheel, data, fit="bandwidth", threads=1)
-    assert found.values["bandwidth"] == pytest.approx(8.0, rel=1e-3)
-    assert {"start.0.joint_position[0]", "start.0.joint_velocity[0]"} <= set(free_of(found))
+    result = rtmms.identify(wheel, data, fit="bandwidth", threads=1)
+    assert result.values["bandwidth"] == pytest.approx(8.0, rel=1e-3)
+    assert {"start.0.joint_position[0]", "start.0.joint_velocity[0]"} <= set(free_of(result))
 
 
 def test_a_robot_in_a_plane_keeps_roll_pitch_and_heave() -> None:
@@ -456,9 +456,9 @@ def test_recordings_of_an_equal_model_share_a_plant() -> None:
 
     several = [recording(swing(60, seed=k)) for k in range(4)]
     rtmms.identify(counted, several[:1], fit="mass_kg", at_rest=True, threads=1)
-    one, built = built, 0
+    item, built = built, 0
     rtmms.identify(counted, several, fit="mass_kg", at_rest=True, threads=1)
-    assert built < 2 * one + 4
+    assert built < 2 * item + 4
 
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0 0 -0.2"/><mass value="1.0"/>
@@ -469,26 +469,26 @@ ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><orig
 
 def driven(robot: str, parameter: str, factor: float = 1.05, **arguments: Any) -> tuple[dict[str, Any], float]:
     """Columns of a run of a robot with a parameter that differs from the model's, and its value."""
-    usual = parameter_values(rtmms.load(robot, **arguments))[parameter]
-    plant = rtmms.load(robot, **{**arguments, parameter: factor * usual})
+    default = parameter_values(rtmms.load(robot, **arguments))[parameter]
+    plant = rtmms.load(robot, **{**arguments, parameter: factor * default})
     steps = int(np.clip(1.0 / plant.dt, 60, 600))
     time = plant.dt * np.arange(steps + 1)
-    low = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
-    high = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
-    middle = np.array([one.neutral for one in plant.actuators])
+    low = np.array([-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    high = np.array([1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
+    middle = np.array([actuator.neutral for actuator in plant.actuators])
     reach = np.minimum(np.minimum(high - middle, middle - low), 1.0)
     reach = np.where(reach > 0.0, reach, 0.1 * (high - low))
     wave = 0.2 * reach * np.sin(2.0 * np.pi * time[:, None] + np.arange(len(low)))
     commands = np.clip(middle + wave, low, high)
-    small = [one.name for one in plant.outputs if np.prod(one.shape) <= 24]
+    small = [output.name for output in plant.outputs if np.prod(output.shape) <= 24]
     rows = {name: [plant.observe()[name]] for name in small}
     for command in commands[:-1]:
         plant.step(command)
         for name, value in plant.observe().items():
             if name in rows:
                 rows[name].append(value)
-    columns = {f"command.{one.name}": commands[:, k] for k, one in enumerate(plant.actuators)}
-    return {"time": time, **columns, **{name: np.array(row) for name, row in rows.items()}}, factor * usual
+    columns = {f"command.{actuator.name}": commands[:, k] for k, actuator in enumerate(plant.actuators)}
+    return {"time": time, **columns, **{name: np.array(row) for name, row in rows.items()}}, factor * default
 
 
 @pytest.mark.full
@@ -496,8 +496,8 @@ def test_a_urdf_file(tmp_path: Path) -> None:
     path = str(tmp_path / "arm.urdf")
     Path(path).write_text(ARM)
     data, truth = driven(path, "gravity_m_s2", dt=DT)
-    found = rtmms.identify(path, data, fit="gravity_m_s2", dt=DT, at_rest=True, threads=1)
-    assert found.values["gravity_m_s2"] == pytest.approx(truth, rel=1e-5)
+    result = rtmms.identify(path, data, fit="gravity_m_s2", dt=DT, at_rest=True, threads=1)
+    assert result.values["gravity_m_s2"] == pytest.approx(truth, rel=1e-5)
 
 
 PARAMETERS = {
@@ -518,5 +518,5 @@ def test_each_robot_has_a_parameter_to_fit() -> None:
 @pytest.mark.parametrize(("robot", "parameter"), PARAMETERS.items())
 def test_every_robot(robot: str, parameter: str) -> None:
     data, truth = driven(robot, parameter)
-    found = rtmms.identify(robot, data, fit=parameter, at_rest=True, threads=2)
-    assert found.values[parameter] == pytest.approx(truth, rel=1e-3)
+    result = rtmms.identify(robot, data, fit=parameter, at_rest=True, threads=2)
+    assert result.values[parameter] == pytest.approx(truth, rel=1e-3)

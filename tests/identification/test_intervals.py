@@ -15,11 +15,11 @@ from tests.identification.swimming import build as manta
 from tests.identification.swinging import TRUTH, build, recorded, swung, wandering
 
 
-def off(at_rest: bool, kept: float, seeds: range) -> np.ndarray:
+def off(at_rest: bool, stored: float, seeds: range) -> np.ndarray:
     """(seeds, parameters): errors in standard errors."""
     run, rows = swung(at_rest), []
     for seed in seeds:
-        recording = recorded(run, at_rest=at_rest, kept=kept, seed=seed)
+        recording = recorded(run, at_rest=at_rest, kept=stored, seed=seed)
         solution = fit([recording], asked_for(list(TRUTH), [recording], build(), {}, {}),
                        Settings(others=0, hold_out=0.0))  # fmt: skip
         evidence = assess_fit(solution)
@@ -58,11 +58,11 @@ def test_what_of_a_first_state_is_unknown() -> None:
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.9, -0.6])
 def test_the_variance_of_a_mean_of_residuals_that_wander(kept: float) -> None:
     """Of an autoregressive process it is (1 + a) / (1 - a) times that of white noise."""
-    found = []
+    result = []
     for seed in range(20):
         gamma = autocovariance(wandering(np.random.default_rng(seed), 1000, kept)[:, 0])
-        found.append(2.0 * gamma.sum() - gamma[0])
-    assert np.median(found) == pytest.approx((1.0 + kept) / (1.0 - kept), rel=0.2)
+        result.append(2.0 * gamma.sum() - gamma[0])
+    assert np.median(result) == pytest.approx((1.0 + kept) / (1.0 - kept), rel=0.2)
 
 
 def test_correlations_of_a_process_of_second_order() -> None:

@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs" / "identification.md").read_text(encoding="utf-8")
 def block(language: str, first: str = "") -> str:
     """The first block of a language, or the one that begins with `first`."""
     blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return next(one for one in blocks if one.startswith(first))
+    return next(item for item in blocks if item.startswith(first))
 
 
 def test_its_script_finds_the_drag(
@@ -32,17 +32,17 @@ def test_its_script_finds_the_drag(
     monkeypatch.chdir(tmp_path)
     exec(compile(block("python", "import numpy"), "identification.md", "exec"), {})
     assert (tmp_path / "fit.png").stat().st_size > 5000
-    found = re.search(r"'drag_coefficient': ([\d.]+)", capsys.readouterr().out)
-    assert found is not None
-    assert float(found[1]) == pytest.approx(1.8, rel=1e-5)
+    match = re.search(r"'drag_coefficient': ([\d.]+)", capsys.readouterr().out)
+    assert match is not None
+    assert float(match[1]) == pytest.approx(1.8, rel=1e-5)
 
 
 def test_its_map_is_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("columns.toml").write_text(block("toml", "# columns"))
-    found = read_columns(["columns.toml"])
-    assert found.keys() == tomllib.loads(block("toml", "# columns")).keys()
-    assert found["velocity[0]"].noise == 0.005
+    columns = read_columns(["columns.toml"])
+    assert columns.keys() == tomllib.loads(block("toml", "# columns")).keys()
+    assert columns["velocity[0]"].noise == 0.005
 
 
 def test_its_objectives_are_objectives(tmp_path: Path) -> None:

@@ -39,27 +39,27 @@ def residuals(plant: Plant, commands: np.ndarray, build: Any) -> Residuals:
     known = of_plant(plant, commands, build, wanted=("velocity", "angular_velocity"))
     recordings = [replace(known, known=False)]
     segments = fitting._segments(recordings, Settings(hold_out=0.0))
-    sigma = {one.channel: np.ones(one.width) for one in recordings[0].series}
+    sigma = {item.channel: np.ones(item.width) for item in recordings[0].series}
     unknowns = fitting._first_states(recordings, segments, Settings())
-    found = Residuals(Predictor(recordings, segments, 1), blocks(recordings, segments, sigma), unknowns)
-    fitting._anchor(found, np.zeros(len(unknowns)))
-    return found
+    result = Residuals(Predictor(recordings, segments, 1), blocks(recordings, segments, sigma), unknowns)
+    fitting._anchor(result, np.zeros(len(unknowns)))
+    return result
 
 
-def by_structure(robot: str, steps: int, **given: Any) -> tuple[np.ndarray, np.ndarray]:
+def by_structure(robot: str, steps: int, **values: Any) -> tuple[np.ndarray, np.ndarray]:
     """(6, 12) slopes of the last twist by pose and twist at the beginning: by the residuals, and by structure."""
-    plant: Any = rtmms.load(robot, **given)
-    middle = np.array([one.neutral for one in plant.actuators])
+    plant: Any = rtmms.load(robot, **values)
+    middle = np.array([actuator.neutral for actuator in plant.actuators])
     commands = middle + 0.05 * pushed(plant, steps)
-    found = residuals(plant, commands, lambda **more: rtmms.load(robot, **{**given, **more}))
-    rows = found.slope(np.zeros(len(found.unknowns)))
-    ends = [found.sources[k].stop for k in range(len(found.blocks))]
-    kept = [k for k, one in enumerate(found.unknowns) if one.coordinate < 12]
-    scale = found.scale[kept]
-    slopes = np.concatenate([rows[end - 3 : end][:, kept] for end in ends]) / scale
+    result = residuals(plant, commands, lambda **more: rtmms.load(robot, **{**values, **more}))
+    rows = result.slope(np.zeros(len(result.unknowns)))
+    ends = [result.sources[k].stop for k in range(len(result.blocks))]
+    stored = [k for k, unknown in enumerate(result.unknowns) if unknown.coordinate < 12]
+    scale = result.scale[stored]
+    slopes = np.concatenate([rows[end - 3 : end][:, stored] for end in ends]) / scale
     plant.reset()
     linear = rtmms.linearise(plant, commands, period=True, method="structure")
-    return slopes, linear.a[6:12, [found.unknowns[k].coordinate for k in kept]]
+    return slopes, linear.a[6:12, [result.unknowns[k].coordinate for k in stored]]
 
 
 @pytest.mark.full
@@ -85,12 +85,12 @@ def test_a_fit_of_a_recording_without_noise_converges_in_a_few_iterations(
         plant.step(command)
         rows.append(plant.observe())
     data = {"time": plant.dt * np.arange(len(rows))}
-    data |= {f"command.{one.name}": np.append(commands[:, k], 0.0) for k, one in enumerate(plant.actuators)}
+    data |= {f"command.{actuator.name}": np.append(commands[:, k], 0.0) for k, actuator in enumerate(plant.actuators)}
     data |= {name: np.array([row[name] for row in rows]) for name in ("position", "quaternion", "velocity")}
-    seen: list[Iteration] = []
-    found = rtmms.identify(boat, data, fit="mass_kg", starts=1, threads=1, progress=seen.append)
-    assert found.values["mass_kg"] == pytest.approx(1.1, rel=1e-6)
-    assert len(seen) <= 12
+    observed: list[Iteration] = []
+    result = rtmms.identify(boat, data, fit="mass_kg", starts=1, threads=1, progress=observed.append)
+    assert result.values["mass_kg"] == pytest.approx(1.1, rel=1e-6)
+    assert len(observed) <= 12
 
 
 def test_slopes_by_first_states_need_one_run_each_and_by_parameters_two() -> None:
@@ -99,16 +99,16 @@ def test_slopes_by_first_states_need_one_run_each_and_by_parameters_two() -> Non
     segments = fitting._segments([known], Settings(hold_out=0.0))
     unknowns = [Unknown("mass_kg", Kind.MODEL, 1.0, 1.0), *fitting._first_states([known], segments, Settings())]
     with Predictor([known], segments, 1) as predictor:
-        found = Residuals(predictor, blocks([known], segments, {"velocity": np.ones(3)}), unknowns)
-        z = np.array([one.first / one.scale for one in unknowns])
-        fitting._anchor(found, z)
+        result = Residuals(predictor, blocks([known], segments, {"velocity": np.ones(3)}), unknowns)
+        z = np.array([unknown.first / unknown.scale for unknown in unknowns])
+        fitting._anchor(result, z)
         cases: list[Any] = []
         many = predictor.many
 
-        def counted(given: Any) -> Any:
-            cases.extend(given)
-            return many(given)
+        def counted(values: Any) -> Any:
+            cases.extend(values)
+            return many(values)
 
         predictor.many = counted  # type: ignore[method-assign]
-        found.slope(z)
+        result.slope(z)
     assert len(cases) == 2 + 12

@@ -55,30 +55,30 @@ def test_a_clock_that_is_rounded_delays_no_command(dt: float, clock: Callable[[A
     time = clock(data["time"])
     if np.abs(time - time[0] - data["time"]).max() > 0.1 * dt:
         pytest.skip("the clock is coarser than a tenth of a step")
-    found = recording(data | {"time": time}, dt)
-    assert found.commands.shape == (ROWS - 1, 1)
-    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][:-1])
+    result = recording(data | {"time": time}, dt)
+    assert result.commands.shape == (ROWS - 1, 1)
+    assert np.array_equal(result.commands[:, 0], data["command.shoulder.torque"][:-1])
 
 
 def test_a_command_that_changes_within_a_step_counts_by_its_mean() -> None:
     data = columns(0.01)
     command = data["command.shoulder.torque"]
-    found = recording(data | {"time": 0.5 * data["time"]}, 0.01)  # two rows a step
-    np.testing.assert_allclose(found.commands[:, 0], command.reshape(-1, 2).mean(axis=1)[: len(found.commands)])
+    result = recording(data | {"time": 0.5 * data["time"]}, 0.01)  # two rows a step
+    np.testing.assert_allclose(result.commands[:, 0], command.reshape(-1, 2).mean(axis=1)[: len(result.commands)])
     late = np.random.default_rng(3).uniform(0.1, 0.4, ROWS) * 0.01  # a logger that is late by up to 4 ms
     late[0] = 0.0
-    found = recording(data | {"time": data["time"] + late}, 0.01)
+    result = recording(data | {"time": data["time"] + late}, 0.01)
     share = late[:-1] / 0.01
     before = np.concatenate([command[:1], command[:-2]])
-    np.testing.assert_allclose(found.commands[:, 0], share * before + (1.0 - share) * command[:-1], atol=1e-12)
+    np.testing.assert_allclose(result.commands[:, 0], share * before + (1.0 - share) * command[:-1], atol=1e-12)
 
 
 def test_the_last_sample_counts_whatever_the_clock() -> None:
     data = columns(0.01)
     for begin in (0.0, 1.7e9):
-        (one,) = recording(data | {"time": data["time"] + begin}, 0.01).series
-        assert one.time[-1] == pytest.approx(0.01 * (ROWS - 1), abs=1e-12)
-        assert one.time[-1] <= 0.01 * (ROWS - 1) * (1.0 + 1e-12)
+        (item,) = recording(data | {"time": data["time"] + begin}, 0.01).series
+        assert item.time[-1] == pytest.approx(0.01 * (ROWS - 1), abs=1e-12)
+        assert item.time[-1] <= 0.01 * (ROWS - 1) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("gaps", [[], [(50, 100)], [(50, 100), (200, 260), (300, 350)]])
@@ -91,14 +91,14 @@ def test_the_noise_of_samples_does_not_grow_with_gaps(gaps: list[tuple[int, int]
         there[begin:end] = False
     value[~there] = np.nan
     rows = there if how == "rows" else np.ones(ROWS, bool)
-    one = Series("joint_position", time[rows], value[rows, None], "rad", np.array([np.nan]))
-    assert noise_of(one) == pytest.approx([0.01], rel=0.1)
+    item = Series("joint_position", time[rows], value[rows, None], "rad", np.array([np.nan]))
+    assert noise_of(item) == pytest.approx([0.01], rel=0.1)
 
 
 def test_a_sensor_that_is_stuck_is_named() -> None:
-    found = recording(columns(0.01) | {"joint_position[0]": np.full(ROWS, 0.3)}, 0.01)
+    result = recording(columns(0.01) | {"joint_position[0]": np.full(ROWS, 0.3)}, 0.01)
     with pytest.raises(ModelError, match="joint_position: expected measurements that change, got one value for all"):
-        refuse_still(found)
+        refuse_still(result)
 
 
 def test_a_time_in_ms_and_lost_rows_are_warned_of() -> None:
@@ -128,12 +128,12 @@ def test_a_table_of_a_log_without_some_steps_is_refused(kept: Any, tmp_path: Pat
 def test_a_counter_of_rows_is_no_step_of_a_log(first: float) -> None:
     """At the row of a log's step the time is that of its end; a counter of another program has that of its begin."""
     data = columns(0.01) | {"step": first + np.arange(ROWS)}
-    found = recording(data, 0.01)
-    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][:-1])
-    assert not found.known
-    found = recording(data | {"time": data["time"] + 0.01 * (first + 1.0)}, 0.01)
-    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"])
-    assert found.known == (first == 0.0)
+    result = recording(data, 0.01)
+    assert np.array_equal(result.commands[:, 0], data["command.shoulder.torque"][:-1])
+    assert not result.known
+    result = recording(data | {"time": data["time"] + 0.01 * (first + 1.0)}, 0.01)
+    assert np.array_equal(result.commands[:, 0], data["command.shoulder.torque"])
+    assert result.known == (first == 0.0)
 
 
 @pytest.mark.parametrize("parts", [2, 5])
@@ -142,10 +142,10 @@ def test_a_table_of_a_log_counts_in_the_logs_own_steps(parts: int) -> None:
     fine = 0.01 / parts
     data = columns(fine) | {"step": np.arange(ROWS, dtype=float)}
     data["time"] = data["time"] + fine
-    found = recording(data, 0.01)
+    result = recording(data, 0.01)
     expected = data["command.shoulder.torque"].reshape(-1, parts).mean(axis=1)
-    np.testing.assert_allclose(found.commands[:, 0], expected, atol=1e-12)
-    assert found.series[0].time[0] == pytest.approx(fine)
+    np.testing.assert_allclose(result.commands[:, 0], expected, atol=1e-12)
+    assert result.series[0].time[0] == pytest.approx(fine)
     coarse = recording(data, fine)
     assert np.array_equal(coarse.commands[:, 0], data["command.shoulder.torque"])
 

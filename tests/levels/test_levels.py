@@ -35,9 +35,9 @@ def test_level_0_has_the_bits_of_the_plant_alone() -> None:
     levels.reset()
     swim(levels, 50)
     swim(plant, 50)
-    seen, message = levels.observe(), plant.observe()
-    assert seen.pop("level") == 0.0
-    assert {name: value.tobytes() for name, value in seen.items()} == {k: v.tobytes() for k, v in message.items()}
+    observed, message = levels.observe(), plant.observe()
+    assert observed.pop("level") == 0.0
+    assert {name: value.tobytes() for name, value in observed.items()} == {k: v.tobytes() for k, v in message.items()}
 
 
 def test_a_change_keeps_the_body_to_the_bit_and_the_force_on_it_within_a_hundredth(swimming: Levels) -> None:
@@ -94,11 +94,11 @@ def test_a_snapshot_knows_its_level(swimming: Levels) -> None:
 
 def test_what_is_set_is_set_of_all(swimming: Levels) -> None:
     swimming.set(current_m_s=(0.1, 0.0, 0.0), left_chains_lost=40)
-    assert [2 * one.manta.parameters.left_chains_lost for one in swimming.plants[1:]] == [
-        one.manta.parameters.chains for one in swimming.plants[1:]
+    assert [2 * item.manta.parameters.left_chains_lost for item in swimming.plants[1:]] == [
+        item.manta.parameters.chains for item in swimming.plants[1:]
     ]
-    for one in swimming.plants[1:]:
-        assert one.manta.parameters.current_m_s == (0.1, 0.0, 0.0)
+    for plant in swimming.plants[1:]:
+        assert plant.manta.parameters.current_m_s == (0.1, 0.0, 0.0)
     for wrong in (3.5, -1, 9, "low", True):
         with pytest.raises(rtmms.ModelError, match="level: expected a whole number from 0 to"):
             swimming.set(level=wrong)
@@ -110,8 +110,8 @@ def test_what_is_set_is_set_of_all(swimming: Levels) -> None:
 
 def test_the_variants_are_cheaper_one_by_one() -> None:
     plant: Any = rtmms.load("manta", chains=16)
-    found = cheaper(plant.parameters, "monolithic")
-    assert [(coupling, parts) for _, coupling, parts in found] == [("sequential", "coupling sequential")]
+    result = cheaper(plant.parameters, "monolithic")
+    assert [(coupling, parts) for _, coupling, parts in result] == [("sequential", "coupling sequential")]
     many = [p.chains for p, _, _ in cheaper(rtmms.load("manta", chains=80).parameters, "sequential")]  # type: ignore[attr-defined]
     assert many == sorted(many, reverse=True)
     assert many[-1] == 16
@@ -176,15 +176,15 @@ class Stepping:
 
     def drive(self, governor: Governor, busy_ms: list[float]) -> list[int]:
         """Steps with so much beside the plant; the level of each."""
-        found = []
-        for beside in busy_ms:
+        result = []
+        for extra in busy_ms:
             plant_ns = round(1e9 * self.costs[self.level])
-            found.append(self.level)
-            level = governor.look(round(beside * MS) + plant_ns, plant_ns)
+            result.append(self.level)
+            level = governor.look(round(extra * MS) + plant_ns, plant_ns)
             if level != self.level:
                 self.level = level
-                governor.changed(len(found), level)
-        return found
+                governor.changed(len(result), level)
+        return result
 
 
 def test_full_periods_go_down_and_calm_ones_back() -> None:

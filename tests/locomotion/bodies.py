@@ -13,12 +13,12 @@ KINDS = {"purcell": "stokes", "fluid_swimmer": "hydrodynamic", "cat": "mechanica
 
 def robot(name: str) -> Mechanism:
     """Its description, with default parameters."""
-    made = {
+    built = {
         "purcell": lambda: purcell.describe(purcell.Purcell()),
         "fluid_swimmer": lambda: fluid_swimmer.describe(fluid_swimmer.FluidSwimmer()),
         "cat": lambda: cat.describe(cat.Cat()), "satellite": lambda: satellite.describe(satellite.Satellite()),
     }  # fmt: skip
-    return made[name]()
+    return built[name]()
 
 
 def rods(links: int, length: float = 0.1) -> Mechanism:

@@ -46,15 +46,15 @@ def test_mechanical_leaves_the_fluid_out_and_hydrodynamic_takes_it_in() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_momentum_or_the_drag_of_the_motion_is_0(name: str) -> None:
-    one = Connection(robot(name), KINDS[name])
+    item = Connection(robot(name), KINDS[name])
     rng = np.random.default_rng(4)
     for _ in range(5):
         r, rd = rng.normal(size=2), rng.normal(size=2)
-        torque, left = one.drag(r, rd)
-        assert np.max(np.abs(left[one.rows])) < 1e-13
-        effort = one.along(r[None], rd[None])[1][0]
+        torque, left = item.drag(r, rd)
+        assert np.max(np.abs(left[item.rows])) < 1e-13
+        effort = item.along(r[None], rd[None])[1][0]
         assert torque @ rd == pytest.approx(effort, rel=1e-12)
-        assert rd @ one.metric(r) @ rd == pytest.approx(effort, rel=1e-12)
+        assert rd @ item.metric(r) @ rd == pytest.approx(effort, rel=1e-12)
 
 
 def test_a_plane_is_found_and_projecting_is_as_good_as_space() -> None:
@@ -72,7 +72,7 @@ def test_a_plane_is_found_and_projecting_is_as_good_as_space() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_curvature_is_that_of_differences(name: str) -> None:
-    one, r, h = (
+    item, r, h = (
         Connection(robot(name), KINDS[name], planar=False if name == "cat" else None),
         np.array([0.3, 0.5]),
         1e-4,
@@ -80,32 +80,32 @@ def test_the_curvature_is_that_of_differences(name: str) -> None:
 
     def slope(k: int) -> Array:
         step = h * np.eye(2)[k]
-        return _central(one, r, step) / h
+        return _central(item, r, step) / h
 
     first, second = slope(0)[:, 1], slope(1)[:, 0]
-    form = one.form(r).copy()
-    wanted = (first - second - bracket(form[:, 0], form[:, 1]))[one.rows]
-    found = one.curvature(r)
-    np.testing.assert_allclose(found[:, 0, 1], wanted, atol=1e-10)
-    np.testing.assert_array_equal(found[:, 1, 0], -found[:, 0, 1])
-    np.testing.assert_allclose(one.curvature(r, bracketed=False)[:, 0, 1], (first - second)[one.rows], atol=1e-10)
+    form = item.form(r).copy()
+    wanted = (first - second - bracket(form[:, 0], form[:, 1]))[item.rows]
+    result = item.curvature(r)
+    np.testing.assert_allclose(result[:, 0, 1], wanted, atol=1e-10)
+    np.testing.assert_array_equal(result[:, 1, 0], -result[:, 0, 1])
+    np.testing.assert_allclose(item.curvature(r, bracketed=False)[:, 0, 1], (first - second)[item.rows], atol=1e-10)
 
 
-def _central(one: Connection, r: Array, step: Array) -> Array:
-    near = one.form(r + step).copy() - one.form(r - step).copy()
-    far = one.form(r + 2 * step).copy() - one.form(r - 2 * step).copy()
+def _central(item: Connection, r: Array, step: Array) -> Array:
+    near = item.form(r + step).copy() - item.form(r - step).copy()
+    far = item.form(r + 2 * step).copy() - item.form(r - 2 * step).copy()
     return (8.0 * near - far) / 12.0
 
 
 @pytest.mark.parametrize("name", ["purcell", "fluid_swimmer"])
 def test_from_another_body(name: str) -> None:
     """Its twist is the base's, carried over, and that of its joint."""
-    one, r, rd = Connection(robot(name), KINDS[name]), np.array([0.3, 0.8]), np.array([0.7, -0.2])
-    state = one.model.state()
-    state.q, state.qd, state.twist = r, rd, one.twist(r, rd)
-    for body in one.model.body_names:
-        twist = dynamics.body_twists(one.model, state)[one.model.body(body)]
-        np.testing.assert_allclose(-one.seen_from(body, r) @ rd, twist[[0, 1, 5]], atol=1e-14)
+    item, r, rd = Connection(robot(name), KINDS[name]), np.array([0.3, 0.8]), np.array([0.7, -0.2])
+    state = item.model.state()
+    state.q, state.qd, state.twist = r, rd, item.twist(r, rd)
+    for body in item.model.body_names:
+        twist = dynamics.body_twists(item.model, state)[item.model.body(body)]
+        np.testing.assert_allclose(-item.seen_from(body, r) @ rd, twist[[0, 1, 5]], atol=1e-14)
 
 
 def test_a_model_and_a_description_are_the_same() -> None:

@@ -54,11 +54,11 @@ def test_motion_without_inertia() -> None:
 
 
 def test_digest_knows_the_contacts() -> None:
-    one = rtmms.compile(chain(3))
+    item = rtmms.compile(chain(3))
     two = rtmms.compile(replace(chain(3), contacts=chain(3).contacts[:-1]))
-    assert one.digest != two.digest
-    assert not one.ground.rows.flags.writeable
-    assert two.ground.names == one.ground.names[:-1]
+    assert item.digest != two.digest
+    assert not item.ground.rows.flags.writeable
+    assert two.ground.names == item.ground.names[:-1]
 
 
 def test_an_inverse_model_knows_no_contacts() -> None:

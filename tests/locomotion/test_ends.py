@@ -57,8 +57,8 @@ def test_a_snake_of_constant_curvature_slides() -> None:
     state = m.State(np.zeros(3), np.array([1.0, 0, 0, 0]), np.full(4, 0.3), np.zeros(6), np.zeros(4))
     description = chain(5, "motion")
     model = rtmms.compile(description)
-    found = locomotion.rank(model, state.q)
-    assert found.rank == 5
+    result = locomotion.rank(model, state.q)
+    assert result.rank == 5
     a, _ = locomotion.rows(model, state.q)
     slide = np.linalg.svd(a)[2][-1]
     state.twist = 0.4 * slide / slide[0]
@@ -84,11 +84,11 @@ def test_a_commanded_rate() -> None:
         assert plant.observe()["velocity"][0] == pytest.approx(0.2)
         for _ in range(round(1.0 / dt)):
             plant.step(np.array([4.0]))
-        seen = plant.observe()
+        outputs = plant.observe()
         left = np.exp(-5.0)
-        assert seen["joint_velocity"][0] == pytest.approx(4.0 - 2.0 * left, rel=1e-12)
-        assert seen["joint_position"][0] == pytest.approx(4.0 - 2.0 * (1.0 - left) / 5.0, rel=1e-12)
-        assert seen["velocity"][0] == pytest.approx(0.1 * seen["joint_velocity"][0], rel=1e-12)
+        assert outputs["joint_velocity"][0] == pytest.approx(4.0 - 2.0 * left, rel=1e-12)
+        assert outputs["joint_position"][0] == pytest.approx(4.0 - 2.0 * (1.0 - left) / 5.0, rel=1e-12)
+        assert outputs["velocity"][0] == pytest.approx(0.1 * outputs["joint_velocity"][0], rel=1e-12)
     with pytest.raises(rtmms.ModelError, match=r"neutral must be within its limits"):
         rtmms.TreePlant(cart, actuators=[rtmms.model.JointSpeed("w", -1, 1, neutral=2.0)])
 
@@ -134,25 +134,25 @@ def test_a_commanded_rate_without_contacts() -> None:
     plant = rtmms.TreePlant(arm, 0.01, actuators=[rtmms.model.JointSpeed("s", bandwidth=10.0)])
     for _ in range(100):
         plant.step(np.array([1.0]))
-    seen = plant.observe()
-    assert seen["joint_velocity"][0] == pytest.approx(1.0 - np.exp(-10.0))
-    turned = float(seen["joint_position"][0])
+    outputs = plant.observe()
+    assert outputs["joint_velocity"][0] == pytest.approx(1.0 - np.exp(-10.0))
+    turned = float(outputs["joint_position"][0])
     # its angle is a state of its own: by place, by home, and by the first state it begins elsewhere and turns alike
     first = plant.model.state()
     first.q[:] = 0.7
     begun = rtmms.TreePlant(arm, 0.01, actuators=plant._pushing, initial=first)
     plant.home = {"joint_position": [0.7]}
-    for one in (plant, begun):
-        one.reset()
-        assert one.observe()["joint_position"][0] == pytest.approx(0.7, rel=1e-15)
-        assert one.observe()["joint_velocity"][0] == 0.0
+    for item in (plant, begun):
+        item.reset()
+        assert item.observe()["joint_position"][0] == pytest.approx(0.7, rel=1e-15)
+        assert item.observe()["joint_velocity"][0] == 0.0
         for _ in range(100):
-            one.step(np.array([1.0]))
-        assert one.observe()["joint_position"][0] == pytest.approx(0.7 + turned, rel=1e-12)
+            item.step(np.array([1.0]))
+        assert item.observe()["joint_position"][0] == pytest.approx(0.7 + turned, rel=1e-12)
     plant.place(joint_position=[0.1], joint_velocity=[-2.0])
     assert plant.observe()["joint_velocity"][0] == pytest.approx(-2.0, rel=1e-15)
-    assert "reaction" not in seen
-    kept = plant.snapshot()
+    assert "reaction" not in outputs
+    stored = plant.snapshot()
     plant.step(np.array([0.0]))
-    plant.restore(kept)
-    assert plant.snapshot() == kept
+    plant.restore(stored)
+    assert plant.snapshot() == stored

@@ -85,13 +85,13 @@ def test_another_reference_body() -> None:
     other = m.compile_model(facing(mechanism, turn))
     state = stopped(model, state_of(model, 1))
     x = adjoint(turn, np.zeros(3))
-    seen = replace_state(state, twist=x @ state.twist)
-    assert slip(other, seen) < 1e-12
+    observed = replace_state(state, twist=x @ state.twist)
+    assert slip(other, observed) < 1e-12
     drive = np.array([0.3, -0.2, 0.1, 0.05])
-    one, two = ground_dynamics(model, state, drive), ground_dynamics(other, seen, drive)
-    assert np.allclose(two.base_acceleration, x @ one.base_acceleration, atol=1e-10)
-    assert np.allclose(two.qdd, one.qdd, atol=1e-10)
-    assert np.allclose(two.torque, one.torque, atol=1e-10)
+    item, two = ground_dynamics(model, state, drive), ground_dynamics(other, observed, drive)
+    assert np.allclose(two.base_acceleration, x @ item.base_acceleration, atol=1e-10)
+    assert np.allclose(two.qdd, item.qdd, atol=1e-10)
+    assert np.allclose(two.torque, item.torque, atol=1e-10)
 
 
 def replace_state(state: m.State, **new: np.ndarray) -> m.State:
@@ -107,12 +107,12 @@ def test_power(case: int) -> None:
     model = m.compile_model(CASES[case])
     state = stopped(model, state_of(model, case))
     drive = np.random.default_rng(9).normal(size=model.n)
-    found = ground_dynamics(model, state, drive)
+    result = ground_dynamics(model, state, drive)
     nu = np.concatenate([state.twist, state.qd])
-    nud = np.concatenate([found.base_acceleration, found.qdd])
+    nud = np.concatenate([result.base_acceleration, result.qdd])
     # the kinetic energy's rate is nu . (M nud + what is quadratic), which bias holds, gravity and springs apart
     power = nu @ (mass_matrix(model, state) @ nud + bias(model, state))
-    assert power == pytest.approx(found.torque @ state.qd, rel=1e-9, abs=1e-9)
+    assert power == pytest.approx(result.torque @ state.qd, rel=1e-9, abs=1e-9)
 
 
 def test_full_coordinates() -> None:
@@ -154,10 +154,10 @@ def test_full_coordinates() -> None:
 
     def tree(_: float, y: np.ndarray) -> np.ndarray:
         state = replace_state(model.state(), q=y[3:5], twist=np.array([y[5], y[6], 0, 0, 0, y[7]]), qd=y[8:10])
-        found = ground_dynamics(model, state, np.zeros(2))
+        result = ground_dynamics(model, state, np.zeros(2))
         c, s = np.cos(y[2]), np.sin(y[2])
-        planar = found.base_acceleration[[0, 1, 5]]
-        return np.concatenate([[c * y[5] - s * y[6], s * y[5] + c * y[6], y[7]], y[8:10], planar, found.qdd])
+        planar = result.base_acceleration[[0, 1, 5]]
+        return np.concatenate([[c * y[5] - s * y[6], s * y[5] + c * y[6], y[7]], y[8:10], planar, result.qdd])
 
     def centres(y: np.ndarray) -> np.ndarray:
         angle, front, out = y[2], y[:2].copy(), []
@@ -177,9 +177,9 @@ def test_full_coordinates() -> None:
     back[:5] -= step * d
     v0 = (centres(moved) - centres(back)) / (2 * step)
     options = {"rtol": 1e-10, "atol": 1e-11, "method": "DOP853"}
-    one = solve_ivp(tree, (0.0, 0.8), y0, **options).y[:, -1]
+    item = solve_ivp(tree, (0.0, 0.8), y0, **options).y[:, -1]
     two = solve_ivp(rate, (0.0, 0.8), np.concatenate([x0, v0]), **options).y[:9, -1]
-    assert np.allclose(centres(one), two, rtol=0, atol=2e-7)
+    assert np.allclose(centres(item), two, rtol=0, atol=2e-7)
 
 
 def test_rows_are_velocities_of_bodies() -> None:

@@ -25,31 +25,31 @@ def pushed(plant: rtmms.TreePlant, force: tuple[float, float, float], steps: int
 def test_a_runner_grips_one_way() -> None:
     plant = sledge(m.Axle("hull", one_sided=True))
     runner = plant.model.ground.names.index("hull.axle")
-    seen = pushed(plant, (0.0, -3.0, 0.0), 100)  # against the runner: it holds, and pushes back
-    assert seen["velocity"][1] == 0.0
-    assert seen["reaction"][runner] == pytest.approx(3.0)
-    seen = pushed(plant, (0.0, 4.0, 0.0), 500)  # the other way: it lets go
-    assert seen["velocity"][1] == pytest.approx(4.0 / 2.0 * 0.5)
-    assert seen["reaction"][runner] == 0.0
-    seen = pushed(plant, (0.0, -4.0, 0.0), 400)  # back: free until it stands
-    assert seen["velocity"][1] == pytest.approx(0.2)
-    seen = pushed(plant, (0.0, -4.0, 0.0), 150)
-    assert abs(seen["velocity"][1]) < 1e-12
-    assert seen["reaction"][runner] == pytest.approx(4.0)
-    assert seen["position"][1] == pytest.approx(0.25 + 0.25, abs=2e-3)
-    assert 0.0 <= float(seen["dissipated_energy"]) < 1e-5
+    observed = pushed(plant, (0.0, -3.0, 0.0), 100)  # against the runner: it holds, and pushes back
+    assert observed["velocity"][1] == 0.0
+    assert observed["reaction"][runner] == pytest.approx(3.0)
+    observed = pushed(plant, (0.0, 4.0, 0.0), 500)  # the other way: it lets go
+    assert observed["velocity"][1] == pytest.approx(4.0 / 2.0 * 0.5)
+    assert observed["reaction"][runner] == 0.0
+    observed = pushed(plant, (0.0, -4.0, 0.0), 400)  # back: free until it stands
+    assert observed["velocity"][1] == pytest.approx(0.2)
+    observed = pushed(plant, (0.0, -4.0, 0.0), 150)
+    assert abs(observed["velocity"][1]) < 1e-12
+    assert observed["reaction"][runner] == pytest.approx(4.0)
+    assert observed["position"][1] == pytest.approx(0.25 + 0.25, abs=2e-3)
+    assert 0.0 <= float(observed["dissipated_energy"]) < 1e-5
 
 
 def test_two_runners_turn_it() -> None:
     """Pushed in the middle, a sledge that one runner holds turns about it; the other lets go."""
     plant = sledge(m.Axle("hull", m.at(0.5), one_sided=True, name="front"), m.Axle("hull", m.at(-0.5), name="rear"))
-    seen = pushed(plant, (0.0, 1.0, 0.0), 200)
+    observed = pushed(plant, (0.0, 1.0, 0.0), 200)
     front, rear = (plant.model.ground.names.index(name) for name in ("front", "rear"))
-    assert seen["reaction"][front] == 0.0
-    assert seen["velocity"][1] == pytest.approx(0.5 * seen["angular_velocity"][2], rel=1e-12)
-    assert seen["angular_velocity"][2] > 0.0
-    assert seen["reaction"][rear] != 0.0
-    assert float(seen["dissipated_energy"]) == pytest.approx(0.0, abs=1e-15)
+    assert observed["reaction"][front] == 0.0
+    assert observed["velocity"][1] == pytest.approx(0.5 * observed["angular_velocity"][2], rel=1e-12)
+    assert observed["angular_velocity"][2] > 0.0
+    assert observed["reaction"][rear] != 0.0
+    assert float(observed["dissipated_energy"]) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_impacts_are_accounted() -> None:
@@ -76,10 +76,10 @@ def test_impacts_are_accounted() -> None:
         return work
 
     done = go(0, 30)
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     done += go(30, 60)
-    seen, end = plant.observe(), plant.snapshot()
-    assert float(seen["energy"]) + float(seen["dissipated_energy"]) == pytest.approx(done, rel=2e-3)
-    plant.restore(kept)
+    observed, end = plant.observe(), plant.snapshot()
+    assert float(observed["energy"]) + float(observed["dissipated_energy"]) == pytest.approx(done, rel=2e-3)
+    plant.restore(stored)
     go(30, 60)
     assert plant.snapshot() == end

@@ -20,16 +20,16 @@ from tests.locomotion.bodies import KINDS, robot
 def gaited(plant: Any, a: float, period: float, cycles: int) -> dict[str, Any]:
     """A circle of shapes as commands; the first cycle, in which it comes in, is left out: what follows is one state
     before and one after."""
-    seen = []
+    observed = []
     count = round(period / plant.dt)
     for cycle in range(cycles + 1):
-        seen.append(plant.observe())
+        observed.append(plant.observe())
         for k in range(count):
             t = 2.0 * math.pi * k / count
             ramp = min(1.0, (k / count) * 2.0) if cycle == 0 else 1.0
             plant.step(np.array([a * ramp * math.cos(t), a * math.sin(t) * ramp]))
-    seen.append(plant.observe())
-    return {"first": seen[1], "last": seen[-1]}
+    observed.append(plant.observe())
+    return {"first": observed[1], "last": observed[-1]}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -38,10 +38,10 @@ def test_a_snapshot_goes_on_with_the_same_bits(name: str) -> None:
     commands = np.random.default_rng(1).normal(size=(60, 2)) * 0.5
     for command in commands[:30]:
         plant.step(command)
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     ends = []
     for _ in range(2):
-        plant.restore(kept)
+        plant.restore(stored)
         for command in commands[30:]:
             plant.step(command)
         ends.append({key: value.tobytes() for key, value in plant.observe().items()})
@@ -49,7 +49,7 @@ def test_a_snapshot_goes_on_with_the_same_bits(name: str) -> None:
     plant.reset()
     np.testing.assert_array_equal(plant.observe()["position"], [0.0, 0.0, plant.start_height])
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
-        rtmms.load(name, dt=2e-3).restore(kept)
+        rtmms.load(name, dt=2e-3).restore(stored)
 
 
 def test_purcell_goes_where_his_stroke_takes_him() -> None:
@@ -78,18 +78,20 @@ def _late(a: float, phase: float) -> Path:
 
 def test_purcell_s_outputs_are_those_of_his_connection() -> None:
     plant: Any = rtmms.load("purcell")
-    one = Connection(robot("purcell"), "stokes")
+    item = Connection(robot("purcell"), "stokes")
     work, power = [], []
     for _ in range(200):
         plant.step(np.array([0.6, -0.9]))
-        seen = plant.observe()
-        power.append(float(seen["power"]))
-        work.append(float(seen["work"]))
-        twist = one.twist(seen["joint_position"], seen["joint_velocity"])
-        np.testing.assert_allclose(np.concatenate([seen["velocity"], seen["angular_velocity"]]), twist, atol=1e-14)
-        torque, _ = one.drag(seen["joint_position"], seen["joint_velocity"])
-        np.testing.assert_allclose(seen["joint_torque"], torque, atol=1e-14)
-        assert seen["power"] == pytest.approx(seen["joint_torque"] @ seen["joint_velocity"], rel=1e-12)
+        outputs = plant.observe()
+        power.append(float(outputs["power"]))
+        work.append(float(outputs["work"]))
+        twist = item.twist(outputs["joint_position"], outputs["joint_velocity"])
+        np.testing.assert_allclose(
+            np.concatenate([outputs["velocity"], outputs["angular_velocity"]]), twist, atol=1e-14
+        )
+        torque, _ = item.drag(outputs["joint_position"], outputs["joint_velocity"])
+        np.testing.assert_allclose(outputs["joint_torque"], torque, atol=1e-14)
+        assert outputs["power"] == pytest.approx(outputs["joint_torque"] @ outputs["joint_velocity"], rel=1e-12)
     t = plant.dt * np.arange(1, 201)
     np.testing.assert_allclose(work[-1] - work[99], np.trapezoid(power[99:], t[99:]), rtol=1e-4)
 
@@ -98,14 +100,14 @@ def test_purcell_s_outputs_are_those_of_his_connection() -> None:
 def test_by_torques_the_momentum_stays_0(name: str) -> None:
     plant: Any = rtmms.load(name, drive="torque")
     assert [channel.unit for channel in plant.actuators] == ["N m", "N m"]
-    one = Connection(robot(name), KINDS[name])
+    item = Connection(robot(name), KINDS[name])
     for k in range(300):
         plant.step(np.array([0.05 * math.cos(0.02 * k), -0.03]))
     state = plant.state
     assert np.max(np.abs(state.qd)) > 0.01
-    np.testing.assert_allclose(state.twist, one.twist(state.q, state.qd), atol=1e-9)
-    seen = plant.observe()
-    assert float(seen["work"]) == pytest.approx(float(seen["energy"]), rel=1e-6)
+    np.testing.assert_allclose(state.twist, item.twist(state.q, state.qd), atol=1e-9)
+    outputs = plant.observe()
+    assert float(outputs["work"]) == pytest.approx(float(outputs["energy"]), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -36,25 +36,25 @@ def test_the_unicycle_s_rectangle(s: float, turn: float) -> None:
 
 
 def test_paces_ways_back_and_scallops() -> None:
-    one, path = Connection(unicycle.describe(P), "nonholonomic"), Path.fourier(4.0 * loop(1))
-    assert one.planar
+    item, path = Connection(unicycle.describe(P), "nonholonomic"), Path.fourier(4.0 * loop(1))
+    assert item.planar
     same = path.retimed(lambda t: t + 0.9 * np.sin(t), lambda t: 1.0 + 0.9 * np.cos(t), path.breaks)
-    assert apart(net_pose(one, path), net_pose(one, same)) < 1e-10
-    np.testing.assert_allclose(holonomy(one, [[0.0, 0.0], [2.0, 3.0], [0.0, 0.0]]), 0.0, atol=1e-12)
-    motion = reconstruct(one, path)
+    assert apart(net_pose(item, path), net_pose(item, same)) < 1e-10
+    np.testing.assert_allclose(holonomy(item, [[0.0, 0.0], [2.0, 3.0], [0.0, 0.0]]), 0.0, atol=1e-12)
+    motion = reconstruct(item, path)
     assert motion.work > 0.0
-    a, b = one.model.ground.rows.shape
+    a, b = item.model.ground.rows.shape
     assert a > 3
     assert b > 6
 
 
 def test_its_curvature_is_the_bracket_alone() -> None:
     """A does not depend on the wheels' angles: dA is 0, and what is left parks the car."""
-    one, r = Connection(unicycle.describe(P), "nonholonomic"), np.array([0.3, 0.5])
-    np.testing.assert_allclose(one.curvature(r, bracketed=False), 0.0, atol=1e-15)
-    form = one.form(r)
-    np.testing.assert_allclose(one.curvature(r)[:, 0, 1], -bracket(form[:, 0], form[:, 1])[[0, 1, 5]], atol=1e-15)
-    assert abs(one.curvature(r)[1, 0, 1]) > 1e-3
+    item, r = Connection(unicycle.describe(P), "nonholonomic"), np.array([0.3, 0.5])
+    np.testing.assert_allclose(item.curvature(r, bracketed=False), 0.0, atol=1e-15)
+    form = item.form(r)
+    np.testing.assert_allclose(item.curvature(r)[:, 0, 1], -bracket(form[:, 0], form[:, 1])[[0, 1, 5]], atol=1e-15)
+    assert abs(item.curvature(r)[1, 0, 1]) > 1e-3
 
 
 def board() -> Model:
@@ -84,15 +84,15 @@ def test_what_contacts_leave_free_takes_dynamics() -> None:
 
 def test_its_pace_does_not_matter_from_rest() -> None:
     """Without springs and friction time only scales the twist."""
-    own, slow = travel(board(), DRIVE), travel(board(), DRIVE.lasting(20.0))
-    np.testing.assert_allclose(slow.displacement, own.displacement, atol=1e-8)
-    np.testing.assert_allclose(slow.twist[-1] * 20.0, own.twist[-1] * 2.0 * math.pi, atol=1e-8)
+    current, slow = travel(board(), DRIVE), travel(board(), DRIVE.lasting(20.0))
+    np.testing.assert_allclose(slow.displacement, current.displacement, atol=1e-8)
+    np.testing.assert_allclose(slow.twist[-1] * 20.0, current.twist[-1] * 2.0 * math.pi, atol=1e-8)
 
 
 def test_where_contacts_decide_all_it_is_the_connection() -> None:
-    one = Connection(unicycle.describe(P), "nonholonomic")
+    item = Connection(unicycle.describe(P), "nonholonomic")
     corners = rectangle(0.7, 0.9)
-    np.testing.assert_allclose(travel(one.model, corners).displacement, holonomy(one, corners), atol=1e-9)
+    np.testing.assert_allclose(travel(item.model, corners).displacement, holonomy(item, corners), atol=1e-9)
 
 
 def test_a_corner_keeps_the_momentum_along_what_is_free() -> None:
@@ -124,7 +124,7 @@ def test_refused() -> None:
 
 
 def test_redundant_contacts_that_contradict_the_rate_are_reported_by_joint() -> None:
-    one = Connection(snake.describe(snake.Snake()), "nonholonomic")
-    r = np.linspace(0.1, 0.4, one.shape_size)
+    item = Connection(snake.describe(snake.Snake()), "nonholonomic")
+    r = np.linspace(0.1, 0.4, item.shape_size)
     with pytest.raises(rtmms.ModelError, match=r"contradict the contacts by .* m/s; let .* follow"):
-        one.twist(r, np.ones(one.shape_size))
+        item.twist(r, np.ones(item.shape_size))

@@ -34,16 +34,16 @@ def test_rows_hold_by_their_slip_and_are_let_go_by_their_reaction(monkeypatch: p
     offset, reaction, active = np.zeros(4), np.zeros(4), np.full(4, 0.5)
     ground = SimpleNamespace(rows=rows, offset=offset, reaction=reaction, active=active)
     system = SimpleNamespace(work=SimpleNamespace(s=s, q=q, qd=qd))
-    seen, found = list[list[float]](), iter([[0.0] * 4, [-1.0, -2.0, 0.0, -9.0], [-1e-12, 0.0, 0.0, 3.0]])
+    observed, result = list[list[float]](), iter([[0.0] * 4, [-1.0, -2.0, 0.0, -9.0], [-1e-12, 0.0, 0.0, 3.0]])
 
     def evaluate(*_: Any) -> None:
-        seen.append(active.tolist())
-        reaction[:] = next(found)
+        observed.append(active.tolist())
+        reaction[:] = next(result)
 
     monkeypatch.setattr(module, "evaluate", evaluate)
     monkeypatch.setattr(module, "slip", plain(dynamics.slip))
     monkeypatch.setattr(module, "let_go", plain(module.let_go))
     plain(module.choose_contacts)(system, ground, None, 0.0, None)
     assert offset == pytest.approx([-0.2, -0.1, 0.3, 0.3])
-    assert seen == [[0.5] * 4, [1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+    assert observed == [[0.5] * 4, [1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
     assert active.tolist() == [1.0, 0.0, 0.0, 1.0]  # a pull of 1e-12 beside 3 is rounding

@@ -262,14 +262,14 @@ class Bench:
             "external": lambda: External(round(deadline_us * US)),
         }[mode]()  # fmt: skip
         observers = options.pop("observers", ())
-        beside = {
+        extra = {
             key: options.pop(key)
             for key in ("commands", "status", "attribution", "monitor", "agenda")
             if key in options
         }
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,
-            beside=LoopServices(watch=self.world.watch, **beside),
+            beside=LoopServices(watch=self.world.watch, **extra),
         )  # fmt: skip
         self.outcome: Outcome = self.loop.run()
 

@@ -65,7 +65,7 @@ def test_its_tape_has_the_commands_that_were_applied_and_not_those_that_came() -
     """Of five steps three are answered in time; of the others, one late, the command before is held. Four rows."""
     watcher = Watcher()
     watcher.tape = np.full((4, 2), np.nan)
-    answers = [one for one in on_time(5) if one.step != 2]
+    answers = [item for item in on_time(5) if item.step != 2]
     bench = Bench(steps=5, arrivals=[*answers, Arrival(2_800, 2, {0: 9.0, 1: 9.0})], monitor=watcher)
     assert [tuple(row) for row in watcher.tape.tolist()] == bench.plant.commands[:4]
     assert bench.plant.commands[2] == bench.plant.commands[1]

@@ -54,31 +54,31 @@ def judged(
 ) -> tuple[Bench, FaultAttribution, dict[str, int]]:
     attribution = FaultAttribution(PERIOD_US * US, 500 * US, saw, counters or (lambda: (0, 0)))
     bench = Bench(attribution=attribution, **options)
-    found = {cause: count for cause, count in attribution.counts().items() if count}
-    assert sum(found.values()) == bench.statistics.misses + bench.statistics.overruns
+    result = {cause: count for cause, count in attribution.counts().items() if count}
+    assert sum(result.values()) == bench.statistics.misses + bench.statistics.overruns
     assert attribution.waiting == 0
-    return bench, attribution, found
+    return bench, attribution, result
 
 
 def test_nothing_is_blamed_on_a_clean_run() -> None:
-    _, attribution, found = judged(Saw(), steps=5, arrivals=on_time(5))
-    assert found == {}
+    _, attribution, result = judged(Saw(), steps=5, arrivals=on_time(5))
+    assert result == {}
     assert attribution.report(5)["machine_share"] is None
     assert attribution.listed == []
 
 
 def test_a_command_that_comes_too_late_is_the_peers_fault() -> None:
     late = [Arrival(1700, 1, {0: 0.5})]
-    _, attribution, found = judged(Saw(), steps=3, arrivals=[*on_time(1), *late, *on_time(range(2, 3))])
-    assert found == {"peer_late": 1}
+    _, attribution, result = judged(Saw(), steps=3, arrivals=[*on_time(1), *late, *on_time(range(2, 3))])
+    assert result == {"peer_late": 1}
     assert [(bad["step"], bad["miss"]) for bad in attribution.listed] == [(1, "peer_late")]
 
 
 @pytest.mark.parametrize(("gone", "cause"), [(True, "peer_gone"), (False, "peer_late")])
 def test_a_peer_that_is_dead_is_gone_even_when_the_machine_stalled(monkeypatch, gone: bool, cause: str) -> None:
     monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: (Silence(gone),))
-    _, _, found = judged(Saw((1100, 300)) if gone else Saw(), steps=2, arrivals=on_time(1))
-    assert found == {cause: 1}
+    _, _, result = judged(Saw((1100, 300)) if gone else Saw(), steps=2, arrivals=on_time(1))
+    assert result == {cause: 1}
 
 
 @pytest.mark.parametrize(("others", "cause"), [((), "peer_starved"), ((False,), "peer_gone")])
@@ -86,8 +86,8 @@ def test_a_peer_that_is_connected_and_silent_starves(monkeypatch, others: tuple[
     """Where another one is gone for good, that one is named."""
     peers = tuple(Silence(True, starved) for starved in (True, *others))
     monkeypatch.setattr("tests.loop.bench.World.silent", lambda self: peers)
-    _, _, found = judged(Saw(), steps=2, arrivals=on_time(1))
-    assert found == {cause: 1}
+    _, _, result = judged(Saw(), steps=2, arrivals=on_time(1))
+    assert result == {cause: 1}
 
 
 @pytest.mark.parametrize(("gone", "cause"), [(False, "peer_refused"), (True, "peer_gone")])
@@ -128,11 +128,11 @@ def test_a_plant_that_takes_too_long_is_slow_and_a_stall_meanwhile_is_the_machin
 
 def test_what_a_slow_plant_leaves_too_little_time_for_is_its_fault_too() -> None:
     """catchup: step 1 begins 1.2 periods late, after its deadline."""
-    _, attribution, found = judged(
+    _, attribution, result = judged(
         Saw(), steps=3, arrivals=on_time(3), cost_us={0: 2600}, overrun="catchup", catchup=5, deadline_us=500
     )
-    assert attribution.counts()["plant_slow"] == found["plant_slow"] >= 2
-    assert set(found) == {"plant_slow"}
+    assert attribution.counts()["plant_slow"] == result["plant_slow"] >= 2
+    assert set(result) == {"plant_slow"}
 
 
 def test_a_step_that_wakes_late_with_nobody_to_see_why_is_unknown() -> None:
@@ -168,26 +168,26 @@ def test_observers_that_take_a_period_are_our_own_exchange() -> None:
 
     from rtmms.loop import clock as clocks
 
-    made: list[Any] = []
+    built: list[Any] = []
 
     class Clock(clocks.FakeClock):
         def __init__(self, ns: int) -> None:
             super().__init__(ns)
-            made.append(self)
+            built.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.loop.bench.FakeClock", Clock)
 
         class Lazy:
             def __getattr__(self, name: str) -> Any:
-                return getattr(made[0], name)
+                return getattr(built[0], name)
 
             def __setattr__(self, name: str, value: Any) -> None:
-                setattr(made[0], name, value)
+                setattr(built[0], name, value)
 
         clock = Lazy()
-        _, _, found = judged(Saw(), steps=2, arrivals=[*on_time(1), Arrival(2100, 1, {0: 0.1})], observers=[Slow()])
-    assert found == {"loop_overhead": 1}
+        _, _, result = judged(Saw(), steps=2, arrivals=[*on_time(1), Arrival(2100, 1, {0: 0.1})], observers=[Slow()])
+    assert result == {"loop_overhead": 1}
 
 
 def test_the_base_rate_counts_each_period_that_a_stall_touches_once() -> None:
@@ -264,9 +264,9 @@ def test_a_usual_exchange_is_the_median_of_those_that_were_answered() -> None:
 def test_steps_that_were_missed_do_not_count_as_usual() -> None:
     """Ten answers in 100 us, then silence for 300 steps: a stall of 150 us still costs none of them."""
     stalls = [(1000.0 * k + 100, 150) for k in range(10, 310)]
-    _, attribution, found = judged(Saw(*stalls), steps=310, arrivals=on_time(10))
+    _, attribution, result = judged(Saw(*stalls), steps=310, arrivals=on_time(10))
     assert attribution.usual_ns < 110_000
-    assert found == {"peer_late": 300}
+    assert result == {"peer_late": 300}
 
 
 @pytest.mark.parametrize(
@@ -288,5 +288,5 @@ def test_what_waited_for_a_mute_peer_until_the_deadline_overran_because_of_it(
         gathered=gathered, called=gathered, stepped=gathered + 380 * US, ended=gathered + 390 * US, deadline=600 * US,
         faults=0, switches=0,
     )  # fmt: skip
-    found = causes.overrun_cause(step, Setting(limit_ns=100 * US, room_ns=400 * US), machine=False, missed=missed)
-    assert CAUSES[found] == cause
+    result = causes.overrun_cause(step, Setting(limit_ns=100 * US, room_ns=400 * US), machine=False, missed=missed)
+    assert CAUSES[result] == cause

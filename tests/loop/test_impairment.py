@@ -20,43 +20,43 @@ def arrivals(steps: int, seed: int = 1, **terms: Any) -> tuple[dict[int, int], d
     for step in range(steps):
         if link.sends(step):
             link.states.put(step, step, None, step)
-        found = link.states.take(step)
-        if found is not None:
-            came[found[0]] = step
+        result = link.states.take(step)
+        if result is not None:
+            came[result[0]] = step
     return came, link.report()
 
 
 def test_without_terms_each_message_is_there_at_once() -> None:
-    came, found = arrivals(50)
+    came, result = arrivals(50)
     assert came == {k: k for k in range(50)}
-    assert (found["sent"], found["lost"], found["delayed"], found["mean_delay_ms"]) == (50, 0, 0, 0.0)
+    assert (result["sent"], result["lost"], result["delayed"], result["mean_delay_ms"]) == (50, 0, 0, 0.0)
 
 
 @pytest.mark.parametrize(("delay_ms", "steps"), [(20.0, 20), (20.4, 21), (0.3, 1), (0.0, 0)])
 def test_a_delay_is_whole_steps_and_never_shorter(delay_ms: float, steps: int) -> None:
-    came, found = arrivals(100, delay_ms=delay_ms)
+    came, result = arrivals(100, delay_ms=delay_ms)
     assert came == {k: k + steps for k in range(100 - steps)}
-    assert found["mean_delay_ms"] == pytest.approx(steps)
+    assert result["mean_delay_ms"] == pytest.approx(steps)
 
 
 def test_jitter_is_spread_evenly_around_the_delay_and_what_is_overtaken_counts_for_nothing() -> None:
-    came, found = arrivals(5000, delay_ms=20.0, jitter_ms=5.0)
-    taken = [came[k] - k for k in came]
-    assert min(taken) == 16
-    assert max(taken) <= 25
+    came, result = arrivals(5000, delay_ms=20.0, jitter_ms=5.0)
+    used = [came[k] - k for k in came]
+    assert min(used) == 16
+    assert max(used) <= 25
     assert list(came) == sorted(came), "a receiver never goes back"
-    assert found["overtaken"] > 1000
-    assert found["mean_delay_ms"] == pytest.approx(20.5, abs=0.15)  # rounded up to whole steps
-    assert found["lost"] == found["reordered"] == found["duplicated"] == 0
+    assert result["overtaken"] > 1000
+    assert result["mean_delay_ms"] == pytest.approx(20.5, abs=0.15)  # rounded up to whole steps
+    assert result["lost"] == result["reordered"] == result["duplicated"] == 0
 
 
 def test_chances_are_kept() -> None:
-    _, found = arrivals(20_000, loss=0.1, duplicate=0.2, reorder=0.3, delay_ms=2.0)
-    assert found["lost"] == pytest.approx(0.1 * 1.2 * 20_000, rel=0.1)
-    assert found["duplicated"] == pytest.approx(0.2 * 20_000, rel=0.1)
-    assert found["reordered"] == pytest.approx(0.3 * 0.9 * 1.2 * 20_000, rel=0.1)
-    copies = found["sent"] + found["duplicated"] - found["lost"]
-    assert found["delayed"] + found["reordered"] == copies
+    _, result = arrivals(20_000, loss=0.1, duplicate=0.2, reorder=0.3, delay_ms=2.0)
+    assert result["lost"] == pytest.approx(0.1 * 1.2 * 20_000, rel=0.1)
+    assert result["duplicated"] == pytest.approx(0.2 * 20_000, rel=0.1)
+    assert result["reordered"] == pytest.approx(0.3 * 0.9 * 1.2 * 20_000, rel=0.1)
+    copies = result["sent"] + result["duplicated"] - result["lost"]
+    assert result["delayed"] + result["reordered"] == copies
 
 
 def test_a_second_copy_saves_what_the_first_one_lost() -> None:
@@ -65,9 +65,9 @@ def test_a_second_copy_saves_what_the_first_one_lost() -> None:
 
 
 def test_all_is_lost_and_nothing_comes() -> None:
-    came, found = arrivals(100, loss=1.0)
+    came, result = arrivals(100, loss=1.0)
     assert came == {}
-    assert (found["lost"], found["mean_delay_ms"]) == (100, None)
+    assert (result["lost"], result["mean_delay_ms"]) == (100, None)
 
 
 def test_a_fate_is_of_the_seed_the_name_and_the_direction() -> None:
@@ -76,20 +76,20 @@ def test_a_fate_is_of_the_seed_the_name_and_the_direction() -> None:
     assert arrivals(500, seed=2, **terms)[0] != arrivals(500, **terms)[0]
     links = impaired_links([Impairment("one", **terms), Impairment("two", **terms)], DT, 1)  # type: ignore[arg-type]
     fates = []
-    for way in (links["one"].states, links["one"].commands, links["two"].states):
+    for route in (links["one"].states, links["one"].commands, links["two"].states):
         for step in range(200):
-            way.put(step, step, None, step)
-        fates.append(tuple(sorted((number, at) for at, number, *_ in way._under_way)))
+            route.put(step, step, None, step)
+        fates.append(tuple(sorted((number, at) for at, number, *_ in route._under_way)))
     assert len(set(fates)) == 3
 
 
 @pytest.mark.parametrize(("rate", "gaps"), [(50.0, {20}), (30.0, {33, 34}), (1000.0, {1}), (5000.0, {1})])
 def test_a_rate_holds_in_the_mean(rate: float, gaps: set[int]) -> None:
-    came, found = arrivals(3000, rate_hz=rate)
+    came, result = arrivals(3000, rate_hz=rate)
     steps = list(came)
     assert {b - a for a, b in itertools.pairwise(steps)} == gaps
     assert len(steps) == math.ceil(3.0 * min(rate, 1000.0))
-    assert found["withheld"] == 3000 - len(steps)
+    assert result["withheld"] == 3000 - len(steps)
 
 
 def test_a_rate_thins_what_a_slow_controller_is_asked() -> None:
@@ -101,12 +101,12 @@ def test_a_rate_thins_what_a_slow_controller_is_asked() -> None:
 
 def test_it_holds_within_its_times_alone() -> None:
     windows = [Impairment("one", loss=1.0, until_s=0.01), Impairment("one", delay_ms=5.0, from_s=0.02, until_s=0.03)]
-    way, came = Direction(windows, DT, 7, Counts()), {}
+    route, came = Direction(windows, DT, 7, Counts()), {}
     for step in range(40):
-        way.put(step, step, None, step)
-        found = way.take(step)
-        if found is not None:
-            came[step] = found[0]
+        route.put(step, step, None, step)
+        result = route.take(step)
+        if result is not None:
+            came[step] = result[0]
     assert list(came) == [*range(10, 20), *range(25, 40)]
     assert came[25] == 20
     assert came[30] == 30, "what set out at 0.025 s was overtaken by what set out when the delay had ended"
@@ -133,9 +133,9 @@ def test_answers_of_one_who_never_answers_are_forgotten() -> None:
 
 
 def test_a_second_copy_of_the_newest_is_no_news_and_was_not_overtaken() -> None:
-    came, found = arrivals(100, duplicate=1.0)
+    came, result = arrivals(100, duplicate=1.0)
     assert came == {k: k for k in range(100)}
-    assert (found["duplicated"], found["overtaken"]) == (100, 0)
+    assert (result["duplicated"], result["overtaken"]) == (100, 0)
 
 
 def test_messages_under_way_do_not_count_in_the_mean_delay() -> None:

@@ -76,8 +76,8 @@ def test_a_share_is_judged_of_all_steps_and_never_before_the_end() -> None:
     assert limits.any
     assert limit_message(limits, Counts(misses=10**6, stale=10**6)) == ""
     assert exceeded_share(limits, Counts(misses=10, stale=20), 1000) == ""
-    found = exceeded_share(limits, Counts(misses=11), 1000)
-    assert found == "11 misses of 1000 steps (1.1 %), 1 % allowed (--max-misses)"
+    result = exceeded_share(limits, Counts(misses=11), 1000)
+    assert result == "11 misses of 1000 steps (1.1 %), 1 % allowed (--max-misses)"
     assert exceeded_share(limits, Counts(stale=21), 1000).endswith("2 % allowed (--max-stale)")
 
 

@@ -17,8 +17,8 @@ PERIOD_US = 33.0
 class Strict(World):
     """An exchange that has time for newcomers only where it is given 60 us."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *values: Any) -> None:
+        super().__init__(*values)
         self.looks, self.looked, self.forced = 0, [self.clock.now()], 0
 
     def serve(self, until_ns: int) -> None:

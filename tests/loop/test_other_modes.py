@@ -238,8 +238,8 @@ def test_a_reset_keeps_in_the_trace_that_a_parameter_was_set(requests: tuple[str
             self.log.append(("set", changes))
 
     trace = CommandTrace((Channel("a"), Channel("b")), (Channel("sum"),), 8)
-    words: dict[str, dict[str, Any]] = {"set": {"mass": 2.0}, "reset": {"seed": 7}}
-    happenings = [Happening(1_050 * k, op=op, args=words[op]) for k, op in enumerate(requests, 1)]
+    arguments: dict[str, dict[str, Any]] = {"set": {"mass": 2.0}, "reset": {"seed": 7}}
+    happenings = [Happening(1_050 * k, op=op, args=arguments[op]) for k, op in enumerate(requests, 1)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench_module, "Plant", Plant)
         bench = Bench(steps=8, arrivals=on_time(8), commands=trace, happenings=happenings)

@@ -167,14 +167,14 @@ def _run(observer: Any, steps: int) -> Any:
 @settings(max_examples=60)
 def test_a_trace_of_unknown_length_is_evenly_spaced_from_the_start_to_the_end(steps: int) -> None:
     trace = _run(Trace(OUTPUTS, ("x", "v"), 0.5, None, capacity=16), steps)
-    time, kept = trace.read()
+    time, stored = trace.read()
     assert len(time) <= 16
     assert len(time) >= min(steps + 1, 8)
     assert time[0] == 0
     assert np.all(np.diff(time) == trace.stride * 0.5)
     assert steps * 0.5 - time[-1] < trace.stride * 0.5
-    assert np.array_equal(kept["x"], time / 0.5)
-    assert np.array_equal(kept["v"], np.repeat(-time[:, None] / 0.5, 3, axis=1))
+    assert np.array_equal(stored["x"], time / 0.5)
+    assert np.array_equal(stored["v"], np.repeat(-time[:, None] / 0.5, 3, axis=1))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 14, 15, 16, 100, 1000])
@@ -188,19 +188,19 @@ def test_a_trace_of_known_length_never_doubles(steps: int) -> None:
 
 def test_recent_keeps_the_end() -> None:
     recent = Recent(OUTPUTS, ("v",), 0.5, seconds=10, rows=5)
-    time, kept = _run(recent, 100).read()
+    time, stored = _run(recent, 100).read()
     assert recent.stride == 4
     assert time.tolist() == [42.0, 44.0, 46.0, 48.0, 50.0]
-    assert kept["v"][-1].tolist() == [-100.0] * 3
+    assert stored["v"][-1].tolist() == [-100.0] * 3
 
 
 def test_a_trace_can_be_cleared_and_used_again() -> None:
     for observer in (Trace(OUTPUTS, ("x",), 0.5, None, capacity=16), Recent(OUTPUTS, ("x",), 0.5, seconds=4, rows=8)):
         _run(observer, 8)
         observer.clear()
-        time, kept = _run(observer, 3).read()
+        time, stored = _run(observer, 3).read()
         assert time[-1] == 1.5
-        assert kept["x"][-1] == 3
+        assert stored["x"][-1] == 3
 
 
 def test_a_command_trace_that_does_not_fit_is_refused_with_what_would() -> None:
@@ -351,8 +351,8 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
 def test_a_deadline_is_no_shorter_than_a_wait_and_no_longer_than_the_period(
     period: float, asked: float | None, shortest: float, expected: float
 ) -> None:
-    found = deadline_s(period * 1e-6, 10e-6, None if asked is None else asked * 1e-6, shortest * 1e-6)
-    assert found * 1e6 == pytest.approx(expected)
+    result = deadline_s(period * 1e-6, 10e-6, None if asked is None else asked * 1e-6, shortest * 1e-6)
+    assert result * 1e6 == pytest.approx(expected)
 
 
 def test_the_shortest_wait_is_positive_and_far_below_a_second() -> None:

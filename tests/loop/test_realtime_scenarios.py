@@ -226,7 +226,7 @@ def test_a_clock_that_jumps_past_periods_in_the_slack_is_taken_up_by_skip() -> N
         def start(self, outputs: object) -> None: ...
         def clear(self) -> None: ...
 
-        def after_step(self, step: int, *rest: object) -> None:
+        def after_step(self, step: int, *remaining: object) -> None:
             bench_clock[0].advance(5_400 * US)
             self.due = 1 << 40
 

@@ -40,11 +40,11 @@ def follow(watch: SurfaceWatch, height: Any, seconds: float, name: str = "positi
 def test_a_robot_that_comes_near_is_reported_with_its_time(prefix: str, surface_m: float) -> None:
     watch = SurfaceWatch(swimmer(prefix=prefix, surface_m=surface_m), "mine")
     follow(watch, lambda t: surface_m - 2.0 + t if t < 1.75 else surface_m - 1.0, 4.0, f"{prefix}position")
-    (found,) = watch.report().items()
-    assert found[0] == "mine"
-    assert found[1]["first_s"] == pytest.approx(1.5, abs=2 * CHECK_S)
-    assert found[1]["seconds"] == pytest.approx(0.25, abs=2 * CHECK_S)
-    assert found[1]["highest_m"] == pytest.approx(surface_m - 0.25, abs=2 * CHECK_S)
+    (result,) = watch.report().items()
+    assert result[0] == "mine"
+    assert result[1]["first_s"] == pytest.approx(1.5, abs=2 * CHECK_S)
+    assert result[1]["seconds"] == pytest.approx(0.25, abs=2 * CHECK_S)
+    assert result[1]["highest_m"] == pytest.approx(surface_m - 0.25, abs=2 * CHECK_S)
     (news,) = watch.news()
     assert "mine is at z = " in news
     assert watch.news() == []

@@ -24,12 +24,12 @@ def tracked(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "
         if step == tracking.due:
             t = (step + 1) * DT
             position, quaternion = motion(t, points)
-            seen = {
+            observed = {
                 "position": np.array(position),
                 "quaternion": np.array(quaternion),
                 "velocity": np.array([0.4, 0, 0]),
             }
-            outputs = {prefix + name: value for name, value in seen.items()}
+            outputs = {prefix + name: value for name, value in observed.items()}
             tracking.after_step(step, t, outputs, np.zeros(0), None)  # type: ignore[arg-type]
     return tracking.report()
 
@@ -39,12 +39,12 @@ def test_of_a_depth_that_is_reached_and_then_off_by_a_little(prefix: str) -> Non
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -min(1.0, 0.1 * t) - (0.02 if t > 12.0 else 0.0)), (1.0, 0.0, 0.0, 0.0)
 
-    found = tracked({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
-    assert found["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * SAMPLE_S)
-    assert found["depth_m"]["max"] == pytest.approx(0.05, abs=0.003)
-    assert found["depth_m"]["mean"] == pytest.approx((0.02 * 8.0 - 0.025 * 0.5) / 10.5, abs=1e-3)
-    assert found["speed_m_s"] == {"rms": 0.0, "max": 0.0, "mean": 0.0, "settled_s": 0.0}
-    assert "unknown" not in found
+    result = tracked({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
+    assert result["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * SAMPLE_S)
+    assert result["depth_m"]["max"] == pytest.approx(0.05, abs=0.003)
+    assert result["depth_m"]["mean"] == pytest.approx((0.02 * 8.0 - 0.025 * 0.5) / 10.5, abs=1e-3)
+    assert result["speed_m_s"] == {"rms": 0.0, "max": 0.0, "mean": 0.0, "settled_s": 0.0}
+    assert "unknown" not in result
 
 
 def test_a_change_begins_anew_and_angles_go_round() -> None:
@@ -54,9 +54,9 @@ def test_a_change_begins_anew_and_angles_go_round() -> None:
         yaw = np.radians(175.0 if t < 7.0 else 188.0)
         return (0.0, 0.0, 0.0), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
 
-    found = tracked({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
-    assert found["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
-    assert found["max"] == pytest.approx(2.0, abs=1e-9)
+    heading_deg = tracked({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
+    assert heading_deg["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
+    assert heading_deg["max"] == pytest.approx(2.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("changes", [(4.0,), (2.0, 4.0)])
@@ -65,9 +65,9 @@ def test_a_set_point_that_changes_before_it_is_reached_does_not_count(changes: t
         points["depth_m"] = 5.0 - 2.0 * sum(t >= change for change in changes)
         return (0.0, 0.0, -points["depth_m"] + (0.01 if t >= 6.0 else 1.0)), (1.0, 0.0, 0.0, 0.0)
 
-    found = tracked({"depth_m": 5.0}, motion, 12.0)["depth_m"]
-    assert found["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
-    assert found["max"] == pytest.approx(0.01, abs=1e-9)
+    depth_m = tracked({"depth_m": 5.0}, motion, 12.0)["depth_m"]
+    assert depth_m["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
+    assert depth_m["max"] == pytest.approx(0.01, abs=1e-9)
 
 
 def test_a_set_point_that_moves_all_the_time_counts() -> None:
@@ -82,9 +82,9 @@ def test_one_that_is_never_reached_reports_it_and_what_comes_before_does_not_cou
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -0.5 if t < 8.0 else -0.7), (1.0, 0.0, 0.0, 0.0)
 
-    found = tracked({"depth_m": 1.0}, motion, 10.0, from_s=8.5)["depth_m"]
-    assert found["settled_s"] is None
-    assert found["rms"] == pytest.approx(0.3)
+    depth_m = tracked({"depth_m": 1.0}, motion, 10.0, from_s=8.5)["depth_m"]
+    assert depth_m["settled_s"] is None
+    assert depth_m["rms"] == pytest.approx(0.3)
 
 
 def test_off_a_course() -> None:
@@ -130,8 +130,8 @@ def test_courses_that_make_no_sense_are_refused_with_their_place(kind: str, more
 def test_samples_keep_no_objects(prefix: str) -> None:
     points = {"depth_m": 1.0, "heading_deg": 30.0, "speed_m_s": 0.4, "cross_track_m": LINE}
     tracking = Tracking(DT, lambda: points)
-    seen = {"position": np.zeros(3), "quaternion": np.array([1.0, 0.0, 0.0, 0.0]), "velocity": np.zeros(3)}
-    outputs = {prefix + name: value for name, value in seen.items()}
+    observed = {"position": np.zeros(3), "quaternion": np.array([1.0, 0.0, 0.0, 0.0]), "velocity": np.zeros(3)}
+    outputs = {prefix + name: value for name, value in observed.items()}
 
     def work() -> None:
         for step in range(200):
@@ -146,20 +146,20 @@ def test_samples_keep_no_objects(prefix: str) -> None:
 
 def test_set_points_are_reported_when_they_are_others() -> None:
     points: dict[str, Any] = {"depth_m": 1.0}
-    seen: list[tuple[int, dict[str, Any]]] = []
+    observed: list[tuple[int, dict[str, Any]]] = []
 
     def motion(t: float, points: Any) -> Any:
         points["depth_m"] = 1.0 if t < 0.5 else 2.0
         return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
-    tracking = Tracking(DT, lambda: dict(points), report=lambda step, tracked: seen.append((step, dict(tracked))))
+    tracking = Tracking(DT, lambda: dict(points), report=lambda step, tracked: observed.append((step, dict(tracked))))
     for step in range(1000):
         if step == tracking.due:
             motion((step + 1) * DT, points)
             tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
-    assert [points for _, points in seen] == [{"depth_m": 1.0}, {"depth_m": 2.0}]
-    assert seen[0][0] == 0
-    assert 0 <= seen[1][0] - 499 <= 1.7 * SAMPLE_S / DT
+    assert [points for _, points in observed] == [{"depth_m": 1.0}, {"depth_m": 2.0}]
+    assert observed[0][0] == 0
+    assert 0 <= observed[1][0] - 499 <= 1.7 * SAMPLE_S / DT
 
 
 def test_a_set_point_that_nothing_can_be_compared_with_is_named() -> None:
@@ -182,10 +182,10 @@ def test_samples_see_all_phases_of_a_stroke_whatever_its_period(period: float, p
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -1.0 - 0.01 * np.sin(2 * np.pi * t / period + phase)), (1.0, 0.0, 0.0, 0.0)
 
-    found = tracked({"depth_m": 1.0}, motion, 20.0)["depth_m"]
-    assert found["mean"] == pytest.approx(0.0, abs=4e-4)
-    assert found["rms"] == pytest.approx(0.01 / np.sqrt(2.0), rel=0.05)
-    assert found["max"] == pytest.approx(0.01, rel=0.06)
+    depth_m = tracked({"depth_m": 1.0}, motion, 20.0)["depth_m"]
+    assert depth_m["mean"] == pytest.approx(0.0, abs=4e-4)
+    assert depth_m["rms"] == pytest.approx(0.01 / np.sqrt(2.0), rel=0.05)
+    assert depth_m["max"] == pytest.approx(0.01, rel=0.06)
 
 
 def test_without_set_points_it_looks_once_a_second() -> None:

@@ -38,8 +38,8 @@ def test_an_affine_law_is_a_torque_a_spring_and_a_damper() -> None:
 def test_torques_of_several_actuators_at_a_joint_add() -> None:
     both = swinging(m.JointAffine("shoulder", 2.0, name="a"), m.JointAffine("shoulder", -1.0, 3.0, name="b"),
                     m.JointTorque("shoulder", name="c"))  # fmt: skip
-    one = swinging(m.JointTorque("shoulder"), stiffness=3.0)
-    assert np.allclose(pulled(both, [0.5, 0.2, 0.1]), pulled(one, [1.0 - 0.2 + 0.1]), rtol=1e-12)
+    item = swinging(m.JointTorque("shoulder"), stiffness=3.0)
+    assert np.allclose(pulled(both, [0.5, 0.2, 0.1]), pulled(item, [1.0 - 0.2 + 0.1]), rtol=1e-12)
 
 
 def test_a_limit_cuts_the_whole_torque() -> None:
@@ -53,13 +53,13 @@ def test_a_directed_wrench_is_its_components_times_the_command() -> None:
     body = m.Body("hull", solids=[m.Ellipsoid(0.3, 0.2, 0.1, 1000.0)])
     place = m.at(0.1, 0.05, yaw=0.4)
     tree = rtmms.Mechanism("diver", [body], gravity=(0, 0, 0))
-    one = rtmms.TreePlant(tree, DT, actuators=[m.DirectedWrench("hull", (1, 0, 2, 0, -0.5, 0), place, name="jet")])
+    item = rtmms.TreePlant(tree, DT, actuators=[m.DirectedWrench("hull", (1, 0, 2, 0, -0.5, 0), place, name="jet")])
     six = rtmms.TreePlant(tree, DT, actuators=[m.BodyWrench("hull", placement=place)])
     for _ in range(50):
-        one.step(np.array([3.0]))
+        item.step(np.array([3.0]))
         six.step(np.array([3.0, 0, 6.0, 0, -1.5, 0]))
-    assert np.allclose(one.vector, six.vector, rtol=1e-12)
-    assert one.actuators[0].name == "jet"
+    assert np.allclose(item.vector, six.vector, rtol=1e-12)
+    assert item.actuators[0].name == "jet"
 
 
 def test_linear_models_have_the_gain() -> None:
@@ -72,11 +72,11 @@ def test_linear_models_have_the_gain() -> None:
 
 def test_a_tension_with_a_gain_pushes_and_pulls() -> None:
     path = [("base", (0.0, 0.0, 0.1)), ("arm", (0.2, 0.0, 0.02))]
-    one = swinging(m.Tendon("cord", path, pushes=True, gain=-2.0, channel="winch"))
+    item = swinging(m.Tendon("cord", path, pushes=True, gain=-2.0, channel="winch"))
     other = swinging(m.Tendon("cord", path, pushes=True))
-    assert np.allclose(pulled(one, [-1.5]), pulled(other, [3.0]), rtol=1e-12)
-    assert one.observe()["tendon_tension"][0] == 3.0
-    assert [channel.name for channel in one.actuators] == ["winch"]
+    assert np.allclose(pulled(item, [-1.5]), pulled(other, [3.0]), rtol=1e-12)
+    assert item.observe()["tendon_tension"][0] == 3.0
+    assert [channel.name for channel in item.actuators] == ["winch"]
     with pytest.raises(ModelError, match="gain: expected 1, as only a tension with pushes=True has a gain, got 2"):
         swinging(m.Tendon("cord", path, gain=2.0))
 

@@ -18,18 +18,18 @@ CORNERS = [(x, y, z) for x in (-HALF[0], HALF[0]) for y in (-HALF[1], HALF[1]) f
 
 def brick(floor: bool = True, dt: float = 2e-3, actuators: Any = (), **more: Any) -> rtmms.TreePlant:
     """A box of 1 kg with a floor at its corners."""
-    sizes = [2.0 * one for one in HALF]
+    sizes = [2.0 * item for item in HALF]
     body = m.Body("brick", solids=[m.Box(*sizes, 1.0 / float(np.prod(sizes)))])
     contacts = [m.Floor("brick", CORNERS, **more)] if floor else []
     return rtmms.TreePlant(rtmms.Mechanism("brick", [body], contacts=contacts), dt, actuators=actuators)
 
 
 def run(plant: rtmms.TreePlant, seconds: float, command: Any = ()) -> list[dict[str, np.ndarray]]:
-    seen = []
+    observed = []
     for _ in range(round(seconds / plant.dt)):
         plant.step(np.array(command, dtype=float))
-        seen.append(plant.observe())
-    return seen
+        observed.append(plant.observe())
+    return observed
 
 
 def test_a_body_lands_and_rests_without_creep() -> None:
@@ -56,7 +56,7 @@ def test_no_energy_is_made(seed: int) -> None:
         position=(0.0, 0.0, 0.3), quaternion=turn / np.linalg.norm(turn), velocity=rng.normal(size=3),
         angular_velocity=3.0 * rng.normal(size=3),
     )  # fmt: skip
-    energy = np.array([float(one["energy"]) for one in run(plant, 3.0)])
+    energy = np.array([float(item["energy"]) for item in run(plant, 3.0)])
     assert np.diff(energy).max() < 1e-3 * np.ptp(energy)
     assert energy[-1] < energy[0] - 0.5
 
@@ -66,7 +66,7 @@ def test_a_sliding_body_slows_down_by_mu_g() -> None:
     plant.place(position=(0.0, 0.0, HALF[2] - 1e-3))
     run(plant, 0.5)
     plant.place(velocity=(1.0, 0.0, 0.0))
-    speed = [float(one["velocity"][0]) for one in run(plant, 0.3)]
+    speed = [float(item["velocity"][0]) for item in run(plant, 0.3)]
     # its corners press more in front than behind, their sum is the weight; settled after 20 ms
     slope = np.polyfit(plant.dt * np.arange(10, len(speed)), speed[10:], 1)[0]
     assert slope == pytest.approx(-0.3 * G, rel=0.02)
@@ -81,14 +81,14 @@ def test_a_force_moves_it_beyond_the_friction_alone(force: float, slides: bool) 
     plant.place(position=(0.0, 0.0, HALF[2] - 1e-3))
     run(plant, 0.5, [0.0])
     start = float(plant.observe()["position"][0])
-    seen = run(plant, 1.0, [force * 0.5 * G])
-    speed = np.array([one["velocity"][0] for one in seen[200:]])
+    observed = run(plant, 1.0, [force * 0.5 * G])
+    speed = np.array([item["velocity"][0] for item in observed[200:]])
     if slides:
         slope = np.polyfit(plant.dt * np.arange(len(speed)), speed, 1)[0]
         assert slope == pytest.approx(0.1 * 0.5 * G, rel=0.02)  # a = (1.1 - 1) mu g
     else:
         assert np.abs(speed[200:]).max() < 1e-9
-        assert seen[-1]["position"][0] - start == pytest.approx(0.0, abs=1e-3)  # the springs yield, and no more
+        assert observed[-1]["position"][0] - start == pytest.approx(0.0, abs=1e-3)  # the springs yield, and no more
 
 
 @pytest.mark.parametrize(("angle", "falls"), [(0.55, False), (0.72, True)])
@@ -139,9 +139,9 @@ def test_feet_of_a_leg_reach_below_the_base() -> None:
     mechanism = rtmms.Mechanism("lander", [hull, foot], [leg], contacts=[feet])
     plant = rtmms.TreePlant(mechanism, 1e-3, actuators=[m.JointServo("leg", 2000.0, 40.0)])
     plant.place(position=(0.0, 0.0, 0.3), joint_position=[0.5])
-    seen = run(plant, 3.0, [0.5])[-1]
-    assert seen["floor_force"].sum() == pytest.approx(1.1 * G, rel=1e-6)
-    assert seen["position"][2] == pytest.approx(-0.5 + 0.5 - G / 2000.0 - 1e-3, abs=3e-4)
+    observed = run(plant, 3.0, [0.5])[-1]
+    assert observed["floor_force"].sum() == pytest.approx(1.1 * G, rel=1e-6)
+    assert observed["position"][2] == pytest.approx(-0.5 + 0.5 - G / 2000.0 - 1e-3, abs=3e-4)
 
 
 def test_the_quadrotor_takes_off_and_lands() -> None:
@@ -152,9 +152,9 @@ def test_the_quadrotor_takes_off_and_lands() -> None:
     assert run(plant, 1.0, [0.0] * 4)[-1]["floor_force"] == pytest.approx([0.5 * G / 4.0] * 4, rel=1e-6)
     assert run(plant, 0.6, [1.2 * hover] * 4)[-1]["position"][2] > 0.2
     assert not np.any(plant.observe()["floor_force"])
-    rest = run(plant, 4.0, [0.0] * 4)[-1]
-    assert rest["position"][2] == pytest.approx(0.05 - G / 100.0**2, abs=1e-9)
-    assert np.abs(run(plant, 2.0, [0.0] * 4)[-1]["position"] - rest["position"]).max() < 1e-12
+    remaining = run(plant, 4.0, [0.0] * 4)[-1]
+    assert remaining["position"][2] == pytest.approx(0.05 - G / 100.0**2, abs=1e-9)
+    assert np.abs(run(plant, 2.0, [0.0] * 4)[-1]["position"] - remaining["position"]).max() < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_a_command_is_followed_by_the_matrix_exponential(bandwidth, dt):
     assert (np.abs(settle(value, rate, target, w, dt) - expected) < 1e-12 * scale).all()
 
 
-def two_joints(dt, **given):
+def two_joints(dt, **values):
     """A turning and a sliding joint that are given a wave and a command, on a free body."""
     bodies = [Body(name, 1.0, inertia=np.eye(3)) for name in "abc"]
     joints = [
@@ -31,7 +31,7 @@ def two_joints(dt, **given):
     ]  # fmt: skip
     law = Law(np.array([[0.0, 0.3, 0.1], [0.1, 0.0, 0.2]]), omega=9.0, ramp=0.1)
     actuators = [JointMotion("turns"), JointMotion("slides")]
-    return TreePlant(Mechanism("two", bodies, joints), dt, law, actuators=actuators, **given)
+    return TreePlant(Mechanism("two", bodies, joints), dt, law, actuators=actuators, **values)
 
 
 def test_substeps_are_steps():
@@ -63,8 +63,8 @@ def test_the_work_of_a_stiff_stop_is_what_the_energy_lacks(method):
     before = float(plant.observe()["energy"])
     for _ in range(150):
         plant.step(plant.neutral)
-    seen = plant.observe()
-    assert abs(float(seen["work"])) > 0.1
-    assert seen["work"] == pytest.approx(
-        seen["energy"] - before, rel={"implicit1": 0.03, "implicit2": 1.2e-4, "rk4": 1e-5}[method]
+    outputs = plant.observe()
+    assert abs(float(outputs["work"])) > 0.1
+    assert outputs["work"] == pytest.approx(
+        outputs["energy"] - before, rel={"implicit1": 0.03, "implicit2": 1.2e-4, "rk4": 1e-5}[method]
     )

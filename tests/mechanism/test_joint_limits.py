@@ -20,7 +20,7 @@ LIMIT = '<limit lower="{}" upper="{}" effort="2" velocity="3"/>'
 def arm(folder: Path, first: str = LIMIT.format(-1.2, 1.2)) -> str:
     """Two links; the zero of the second joint is out of its range."""
     pytest.importorskip("yourdfpy")
-    links = "".join(LINK.format(*one) for one in (("base", 1.0), ("upper", 0.5), ("lower", 0.3)))
+    links = "".join(LINK.format(*item) for item in (("base", 1.0), ("upper", 0.5), ("lower", 0.3)))
     second = LIMIT.format(0.3, 1.2)
     joints = JOINT.format("shoulder", "base", "upper", first) + JOINT.format("elbow", "upper", "lower", second)
     path = folder / "arm.urdf"
@@ -36,23 +36,23 @@ def test_limits_of_a_file_hold_in_every_drive(tmp_path: Path, drive: str, base: 
     lower, upper = np.array([-1.2, 0.3]), np.array([1.2, 1.2])
     for seed in range(6):
         plant.reset()
-        rng, start, turned, far, fast, most = np.random.default_rng(seed), plant.observe(), 0.0, -np.inf, 0.0, 0.0
-        taken = np.zeros(2)
+        rng, start, turned, far, fast, maximum = np.random.default_rng(seed), plant.observe(), 0.0, -np.inf, 0.0, 0.0
+        used = np.zeros(2)
         for k in range(800):
             if k % 100 == 0:
                 command = rng.uniform(-50.0, 50.0, 2)
             plant.step(command)
-            seen = plant.observe()
-            q, rate, stop = seen["joint_position"], seen["joint_velocity"], seen["stop_torque"]
+            outputs = plant.observe()
+            q, rate, stop = outputs["joint_position"], outputs["joint_velocity"], outputs["stop_torque"]
             far = max(far, *(q - upper), *(lower - q))
-            fast, most = max(fast, np.abs(rate).max()), max(most, np.abs(seen["joint_torque"]).max())
-            turned += 1e-3 * float(np.abs((seen["joint_torque"] + stop) * rate).sum())
-            taken -= 1e-3 * stop * rate
+            fast, maximum = max(fast, np.abs(rate).max()), max(maximum, np.abs(outputs["joint_torque"]).max())
+            turned += 1e-3 * float(np.abs((outputs["joint_torque"] + stop) * rate).sum())
+            used -= 1e-3 * stop * rate
         assert far < 1e-6
         assert fast < 3.0 + 1e-5
-        assert most <= 2.0 + 1e-12
-        assert np.all(taken >= -1e-9)
-        lacking = float(seen["energy"] - start["energy"] - seen["work"])
+        assert maximum <= 2.0 + 1e-12
+        assert np.all(used >= -1e-9)
+        lacking = float(outputs["energy"] - start["energy"] - outputs["work"])
         assert abs(lacking) < 0.03 * turned  # where a firmly held joint meets its effort, the torque has a kink
 
 
@@ -62,11 +62,11 @@ def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
     plant: Any = rtmms.load(arm(tmp_path), base="fixed")
     for _ in range(1500):
         plant.step([2.0, 2.0])
-    seen = plant.observe()
-    np.testing.assert_allclose(seen["joint_position"], 1.2, atol=1e-8)
-    np.testing.assert_allclose(seen["joint_velocity"], 0.0, atol=1e-6)
-    assert seen["stop_torque"][1] == pytest.approx(-2.0 - 9.81 * 0.3 * 0.1 * np.cos(2.4), rel=1e-4)
-    np.testing.assert_array_equal(seen["joint_torque"], 2.0)
+    outputs = plant.observe()
+    np.testing.assert_allclose(outputs["joint_position"], 1.2, atol=1e-8)
+    np.testing.assert_allclose(outputs["joint_velocity"], 0.0, atol=1e-6)
+    assert outputs["stop_torque"][1] == pytest.approx(-2.0 - 9.81 * 0.3 * 0.1 * np.cos(2.4), rel=1e-4)
+    np.testing.assert_array_equal(outputs["joint_torque"], 2.0)
 
 
 @pytest.mark.full
@@ -99,12 +99,12 @@ def test_a_root_link_without_mass_holds_the_base(tmp_path: Path) -> None:
     text = Path(arm(tmp_path)).read_text()
     fixed = '<joint name="mount" type="{}"><parent link="world"/><child link="base"/><axis xyz="0 1 0"/>{}</joint>'
     hung = '<limit lower="-1" upper="1" effort="2" velocity="3"/>'
-    for kind, limit, given, falls in (
+    for kind, limit, values, falls in (
         ("fixed", "", {}, True), ("revolute", hung, {}, False), ("fixed", "", {"base": "fixed"}, False),
     ):  # fmt: skip
         path = tmp_path / "hung.urdf"
         path.write_text(text.replace("</robot>", f'<link name="world"/>{fixed.format(kind, limit)}</robot>'))
-        plant: Any = rtmms.load(str(path), **given)
+        plant: Any = rtmms.load(str(path), **values)
         for _ in range(100):
             plant.step(np.zeros(len(plant.actuators)))
         assert (plant.observe()["position"][2] < -0.04) == falls

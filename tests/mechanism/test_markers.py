@@ -23,11 +23,11 @@ def arm(markers: Any = None, turned: bool = False, **more: Any) -> rtmms.TreePla
     """A hull with an arm that swings about y."""
     hull, bone = m.Body("hull", 2.0, inertia=0.1 * np.eye(3)), m.Body("arm", solids=[m.Box(0.2, 0.02, 0.02, 500.0)])
     joint = m.Joint("shoulder", "hull", "arm", placement=m.at(0.2, 0.0, 0.1, yaw=0.4), axis=(0, 1, 0))
-    given = markers if markers is not None else [
+    values = markers if markers is not None else [
         m.Marker("nose", "hull", NOSE), m.Marker("tip", "arm", TIP), m.Marker("seen", "arm", TIP, relative_to="hull"),
         m.Marker("back", "hull", NOSE, relative_to="arm"),
     ]  # fmt: skip
-    mechanism = rtmms.Mechanism("arm", [hull, bone], [joint], markers=given, gravity=(0, 0, 0))
+    mechanism = rtmms.Mechanism("arm", [hull, bone], [joint], markers=values, gravity=(0, 0, 0))
     if turned:
         mechanism = facing(mechanism, np.diag([-1.0, -1.0, 1.0]))
     return rtmms.TreePlant(mechanism, 1e-3, **more)
@@ -41,14 +41,14 @@ def test_markers_are_where_the_bodies_poses_have_them(turned: bool) -> None:
         plant.place(
             position=rng.normal(size=3), quaternion=turn / np.linalg.norm(turn), joint_position=rng.normal(size=1)
         )
-        seen = plant.observe()
+        outputs = plant.observe()
         rotation, position = body_poses(plant.model, plant.state)
         hull, bone = plant.model.body("hull"), plant.model.body("arm")
         nose, tip = (position[k] + rotation[k] @ np.array(at) for k, at in ((hull, NOSE), (bone, TIP)))
-        np.testing.assert_allclose(seen["nose"], nose, atol=1e-12)
-        np.testing.assert_allclose(seen["tip"], tip, atol=1e-12)
-        np.testing.assert_allclose(seen["seen"], rotation[hull].T @ (tip - position[hull]), atol=1e-12)
-        np.testing.assert_allclose(seen["back"], rotation[bone].T @ (nose - position[bone]), atol=1e-12)
+        np.testing.assert_allclose(outputs["nose"], nose, atol=1e-12)
+        np.testing.assert_allclose(outputs["tip"], tip, atol=1e-12)
+        np.testing.assert_allclose(outputs["seen"], rotation[hull].T @ (tip - position[hull]), atol=1e-12)
+        np.testing.assert_allclose(outputs["back"], rotation[bone].T @ (nose - position[bone]), atol=1e-12)
 
 
 def test_markers_are_outputs_by_their_names() -> None:
@@ -85,9 +85,9 @@ def test_a_perfect_camera_is_a_projection() -> None:
                    centre_x_px=320.0, centre_y_px=240.0)  # fmt: skip
     turned = Sensed(arm(), {"camera": aside})
     assert {channel.name for channel in plain.suite.channels} == {"camera.nose", "camera.tip", "camera.time"}
-    seen, other = plain.observe(), turned.observe()
-    tip = seen["truth.tip"]
-    np.testing.assert_allclose(seen["camera.tip"], 800.0 * tip[:2], atol=1e-9)
+    observed, other = plain.observe(), turned.observe()
+    tip = observed["truth.tip"]
+    np.testing.assert_allclose(observed["camera.tip"], 800.0 * tip[:2], atol=1e-9)
     away = tip - np.array([1.0, 0.0, 3.0])
     np.testing.assert_allclose(other["camera.tip"], [320.0 + 1000.0 * away[1], 240.0 - 1000.0 * away[0]], atol=1e-9)
 
@@ -99,10 +99,10 @@ def test_a_camera_has_rate_latency_noise_and_lost_frames() -> None:
     times, pixels = [], []
     for _ in range(10000):
         plant.step(np.zeros(0))
-        seen = plant.observe()
-        if not times or seen["camera.time"] != times[-1]:
-            times.append(float(seen["camera.time"]))
-            pixels.append(np.array(seen["camera.tip"]))
+        outputs = plant.observe()
+        if not times or outputs["camera.time"] != times[-1]:
+            times.append(float(outputs["camera.time"]))
+            pixels.append(np.array(outputs["camera.tip"]))
     shown = np.array(pixels[1:])
     assert len(shown) == pytest.approx(0.7 * 500, rel=0.1)
     assert np.all(np.mod(shown, 0.5) == 0.0)

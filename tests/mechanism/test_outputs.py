@@ -23,15 +23,15 @@ def test_bodies_report_how_they_move(seed: int) -> None:
     names = [f"{body}.{what}" for body in bodies for what in OF_A_BODY]
     plant = rtmms.TreePlant(tree, initial=random_state(model, seed), outputs=names, dt=STEP)
     nothing = np.zeros(len(plant.actuators))
-    seen = []
+    observed = []
     for _ in range(3):
-        seen.append({name: np.array(value) for name, value in plant.observe().items()})
+        observed.append({name: np.array(value) for name, value in plant.observe().items()})
         plant.step(nothing)
-    before, now, after = seen
+    before, now, after = observed
     gravity = np.asarray(model.gravity)
     for body in bodies:
-        a, b, c = ({what: one[f"{body}.{what}"] for what in OF_A_BODY} for one in (before, now, after))
-        turn = [Rotation.from_quat(one["quaternion"][[1, 2, 3, 0]]) for one in (a, b, c)]
+        a, b, c = ({what: item[f"{body}.{what}"] for what in OF_A_BODY} for item in (before, now, after))
+        turn = [Rotation.from_quat(item["quaternion"][[1, 2, 3, 0]]) for item in (a, b, c)]
         velocity = (c["position"] - a["position"]) / (2 * STEP)
         scale = max(1.0, np.abs(velocity).max())
         np.testing.assert_allclose(turn[1].apply(b["velocity"]), velocity, atol=1e-4 * scale)

@@ -22,8 +22,8 @@ TAU = 0.05
 def as_a_rotor(kind: str, method: str = "rk4") -> rtmms.TreePlant:
     """The rotor's mass stands in the hull, as if it did not spin."""
     turn, place = PLACE.rotation, PLACE.position
-    own = turn @ np.diag([TRANSVERSE, TRANSVERSE, J]) @ turn.T
-    about = own + MASS * (place @ place * np.eye(3) - np.outer(place, place))
+    current = turn @ np.diag([TRANSVERSE, TRANSVERSE, J]) @ turn.T
+    about = current + MASS * (place @ place * np.eye(3) - np.outer(place, place))
     hull = m.Body("hull", 1.0 + MASS, MASS * place, HULL + about)
     rotor: Any = m.ReactionWheel("hull", J, PLACE, TAU)
     if kind == "rotor":
@@ -47,8 +47,8 @@ def spun(plant: rtmms.TreePlant, sign: float, change: bool = True) -> dict[str, 
     plant.place(velocity=[0.3, -0.2, 0.1], angular_velocity=[0.5, -1.0, 0.8])
     for k in range(400):
         plant.step([sign * (300.0 if k < 200 or not change else 120.0)])
-    seen: dict[str, Any] = plant.observe()
-    return seen
+    outputs: dict[str, Any] = plant.observe()
+    return outputs
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +62,17 @@ def test_a_rotor_does_what_a_body_on_a_joint_does(kind: str, sign: float, peer: 
     plant = as_a_rotor(kind)
     if kind == "rotor":  # -1 about z: the same as a wheel that is commanded backwards
         mirrored = spun(as_a_rotor("wheel"), -1.0)
-        seen = spun(plant, 1.0)
+        observed = spun(plant, 1.0)
         for name in ("position", "quaternion", "velocity", "angular_velocity"):
-            np.testing.assert_allclose(seen[name], mirrored[name], atol=1e-12)
+            np.testing.assert_allclose(observed[name], mirrored[name], atol=1e-12)
         return
-    seen = spun(plant, sign)
+    observed = spun(plant, sign)
     for name in ("position", "quaternion", "velocity", "angular_velocity"):
-        np.testing.assert_allclose(seen[name], peer[name], atol=1e-9)
-    assert np.abs(seen["angular_velocity"]).max() > 2.0
+        np.testing.assert_allclose(observed[name], peer[name], atol=1e-9)
+    assert np.abs(observed["angular_velocity"]).max() > 2.0
     for name in ("energy", "work", "power"):
-        np.testing.assert_allclose(seen[name], peer[name], rtol=1e-6)
-    assert float(seen["work"]) > 10.0
+        np.testing.assert_allclose(observed[name], peer[name], rtol=1e-6)
+    assert float(observed["work"]) > 10.0
 
 
 def test_angular_momentum_of_the_whole_stays() -> None:
@@ -81,11 +81,11 @@ def test_angular_momentum_of_the_whole_stays() -> None:
     before = dynamics.momentum(plant.model, plant.state, about="centre")[3:]
     for _ in range(300):
         plant.step([250.0])
-    seen, state = plant.observe(), plant.state
-    own = J * float(seen["motor"][0]) * PLACE.rotation[:, 2]
-    after = dynamics.momentum(plant.model, state, about="centre")[3:] + state.rotation @ own
+    observed, state = plant.observe(), plant.state
+    current = J * float(observed["motor"][0]) * PLACE.rotation[:, 2]
+    after = dynamics.momentum(plant.model, state, about="centre")[3:] + state.rotation @ current
     np.testing.assert_allclose(after, before, atol=1e-8)
-    assert np.linalg.norm(own) > 0.4
+    assert np.linalg.norm(current) > 0.4
 
 
 @pytest.mark.parametrize("method", ["abam", "implicit2"])
@@ -95,10 +95,10 @@ def test_what_motors_give_to_a_spin_is_its_energy(method: str) -> None:
     before = float(plant.observe()["energy"])
     for _ in range(300):
         plant.step([250.0])
-    seen = plant.observe()
-    given = float(seen["energy"]) - before
-    assert given > 30.0
-    np.testing.assert_allclose(seen["work"], given, rtol=1e-3)
+    outputs = plant.observe()
+    values = float(outputs["energy"]) - before
+    assert values > 30.0
+    np.testing.assert_allclose(outputs["work"], values, rtol=1e-3)
 
 
 def test_without_inertia_nothing_changes() -> None:

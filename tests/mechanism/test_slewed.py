@@ -20,7 +20,7 @@ def test_the_closed_form_is_that_of_a_target_in_short_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     value, rate, target, goal = rng.normal(size=4)
     slew, w, span = rng.uniform(0.5, 8.0), rng.uniform(2.0, 30.0), rng.uniform(0.05, 1.0)
-    found = slewed(value, rate, target, goal, slew, w, span)
+    result = slewed(value, rate, target, goal, slew, w, span)
     ends = []
     for steps in (4000, 8000):
         x, v, at = value, rate, target
@@ -31,11 +31,11 @@ def test_the_closed_form_is_that_of_a_target_in_short_steps(seed: int) -> None:
             at = to
         ends.append((x, v))
     exact = 2.0 * np.array(ends[1]) - np.array(ends[0])
-    np.testing.assert_allclose(found[:2], exact, atol=2e-6)
+    np.testing.assert_allclose(result[:2], exact, atol=2e-6)
     # two parts of a step are one step
     half = slewed(value, rate, target, goal, slew, w, 0.4 * span)
     on = target + min(max(goal - target, -0.4 * slew * span), 0.4 * slew * span)
-    np.testing.assert_allclose(slewed(*half[:2], on, goal, slew, w, 0.6 * span), found, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(slewed(*half[:2], on, goal, slew, w, 0.6 * span), result, rtol=1e-12, atol=1e-11)
 
 
 def turning(*actuators: Any, dt: float) -> TreePlant:

@@ -33,8 +33,8 @@ def hand(rods: bool = True, **more: Any) -> rtmms.Mechanism:
     back = m.Placement(np.diag([-1.0, -1.0, 1.0]), np.array([-0.05, 0.0, 0.0]))
     section = m.RodSection(0.5, (2e-4, 1e-4, 1e-4), 0.05, 0.05, 0.04)
     tail = m.Rod("tail", "palm", 0.3, section, elements=3, placement=back)
-    given: dict[str, Any] = {"gravity": NO_GRAVITY, **more}
-    return rtmms.Mechanism("hand", bodies, joints, rods=[tail] if rods else [], **given)
+    values: dict[str, Any] = {"gravity": NO_GRAVITY, **more}
+    return rtmms.Mechanism("hand", bodies, joints, rods=[tail] if rods else [], **values)
 
 
 def finger(side: str, **more: Any) -> m.Tendon:
@@ -89,21 +89,21 @@ def test_the_generalised_force_is_that_of_virtual_work(tendon: m.Tendon) -> None
         plant.observe()
         rates.append(plant.system.outputs.rate[6 + n :].copy())
     mass = dynamics.mass_matrix(plant.model, plant.state)
-    found = mass @ (rates[1] - rates[0])
+    result = mass @ (rates[1] - rates[0])
     h = 1e-5
     slope = np.array([(displaced(plant, j, h) - displaced(plant, j, -h)) / (2.0 * h) for j in range(n)])
-    np.testing.assert_allclose(found[:6], 0.0, atol=1e-9)
-    np.testing.assert_allclose(found[6:], -pull * slope, atol=1e-8)
-    seen = plant.observe()
-    assert seen["tendon_rate"][0] == pytest.approx(float(slope @ seen["joint_velocity"]), abs=1e-8)
-    assert seen["power"] == pytest.approx(-pull * float(seen["tendon_rate"][0]), rel=1e-12)
+    np.testing.assert_allclose(result[:6], 0.0, atol=1e-9)
+    np.testing.assert_allclose(result[6:], -pull * slope, atol=1e-8)
+    outputs = plant.observe()
+    assert outputs["tendon_rate"][0] == pytest.approx(float(slope @ outputs["joint_velocity"]), abs=1e-8)
+    assert outputs["power"] == pytest.approx(-pull * float(outputs["tendon_rate"][0]), rel=1e-12)
 
 
 def commands(plant: rtmms.TreePlant, time: float) -> np.ndarray:
     """Around the neutral: 0 to 2 N, 2 cm, 5 cm/s."""
     wave = np.array([math.sin(9.0 * time + k) for k in range(len(plant.neutral))])
-    size = np.array([{"N": 1.0, "m": 0.02, "m/s": 0.05}[one.unit] for one in plant.actuators])
-    return np.asarray(plant.neutral + size * (wave + np.array([one.unit == "N" for one in plant.actuators])))
+    size = np.array([{"N": 1.0, "m": 0.02, "m/s": 0.05}[actuator.unit] for actuator in plant.actuators])
+    return np.asarray(plant.neutral + size * (wave + np.array([actuator.unit == "N" for actuator in plant.actuators])))
 
 
 def lacking(dt: float, method: str, **friction: Any) -> tuple[float, float]:
@@ -119,8 +119,8 @@ def lacking(dt: float, method: str, **friction: Any) -> tuple[float, float]:
         now = float(plant.observe()["dissipated_energy"])
         assert now >= lost - 1e-12
         lost = now
-    seen = plant.observe()
-    return float(seen["energy"] - start - seen["work"] + seen["dissipated_energy"]), lost
+    outputs = plant.observe()
+    return float(outputs["energy"] - start - outputs["work"] + outputs["dissipated_energy"]), lost
 
 
 @pytest.mark.full
@@ -142,7 +142,7 @@ def test_friction_takes_what_the_capstan_does() -> None:
         plant.reset()
         plant.place(joint_position=[0.6, 0.8, 0.0, 0.0], joint_velocity=[3.0 * sign, 3.0 * sign, 0.0, 0.0])
         plant.commanded[0] = 2.0
-        seen = plant.observe()
+        outputs = plant.observe()
         poses = dynamics.body_poses(plant.model, plant.state)
         names = plant.model.body_names
         points = [
@@ -153,7 +153,7 @@ def test_friction_takes_what_the_capstan_does() -> None:
         legs = np.diff(points, axis=0)
         turn = math.acos(float(legs[0] @ legs[1]) / float(np.linalg.norm(legs[0]) * np.linalg.norm(legs[1])))
         first, second = plant.system.tendons.room[:2, SEGMENT_TENSION]
-        slides = -np.sign(sign) if seen["tendon_rate"][0] * sign > 0.0 else np.sign(sign)
+        slides = -np.sign(sign) if outputs["tendon_rate"][0] * sign > 0.0 else np.sign(sign)
         assert first == 2.0
         assert second == pytest.approx(2.0 * math.exp(-0.5 * turn * slides), rel=1e-4)
         assert turn > 0.3
@@ -168,8 +168,8 @@ def test_a_slack_tendon_does_nothing() -> None:
         for _ in range(100):
             plant.step(plant.neutral)
     np.testing.assert_array_equal(slack.vector, without.vector)
-    seen = slack.observe()
-    assert seen["tendon_tension"][0] == seen["dissipated_energy"] == seen["work"] == 0.0
+    outputs = slack.observe()
+    assert outputs["tendon_tension"][0] == outputs["dissipated_energy"] == outputs["work"] == 0.0
 
 
 def test_a_taut_tendon_holds_what_its_spring_bears() -> None:
@@ -181,14 +181,14 @@ def test_a_taut_tendon_holds_what_its_spring_bears() -> None:
     plant = rtmms.TreePlant(weight, 1e-3, actuators=[up, stiff, *right], method="implicit2")
     for _ in range(4000):
         plant.step(plant.neutral)
-    seen = plant.observe()
-    assert np.abs(seen["joint_velocity"]).max() < 1e-5
+    outputs = plant.observe()
+    assert np.abs(outputs["joint_velocity"]).max() < 1e-5
     h = 1e-5
     slope = (displaced(plant, 0, h) - displaced(plant, 0, -h)) / (2.0 * h)
-    q = seen["joint_position"]
+    q = outputs["joint_position"]
     bone, g = 0.04, 9.81
     arm = 0.05 * math.cos(q[0]) + 0.1 * math.cos(q[0]) + 0.05 * math.cos(q[0] + q[1])
-    assert float(seen["tendon_tension"][0]) * slope == pytest.approx(bone * g * arm, rel=1e-4)
+    assert float(outputs["tendon_tension"][0]) * slope == pytest.approx(bone * g * arm, rel=1e-4)
 
 
 def test_momentum_stays_and_sides_stay_alike() -> None:
@@ -197,11 +197,11 @@ def test_momentum_stays_and_sides_stay_alike() -> None:
     before = dynamics.momentum(plant.model, plant.state, about="centre")
     for k in range(300):
         plant.step(np.full(2, 1.0 + math.sin(0.02 * k)))
-    seen = plant.observe()
-    np.testing.assert_allclose(seen["joint_position"][:2], seen["joint_position"][2:], rtol=1e-12)
-    assert abs(seen["joint_position"][0]) > 0.1
-    np.testing.assert_allclose(seen["position"][1], 0.0, atol=1e-15)
-    np.testing.assert_allclose(seen["tendon_tension"][0], seen["tendon_tension"][1], rtol=1e-12)
+    outputs = plant.observe()
+    np.testing.assert_allclose(outputs["joint_position"][:2], outputs["joint_position"][2:], rtol=1e-12)
+    assert abs(outputs["joint_position"][0]) > 0.1
+    np.testing.assert_allclose(outputs["position"][1], 0.0, atol=1e-15)
+    np.testing.assert_allclose(outputs["tendon_tension"][0], outputs["tendon_tension"][1], rtol=1e-12)
     after = dynamics.momentum(plant.model, plant.state, about="centre")
     np.testing.assert_allclose(np.asarray(after), np.asarray(before), atol=1e-6)  # that of a finger is 0.05
 
@@ -222,17 +222,17 @@ def every_kind(dt: float = 1e-3) -> rtmms.TreePlant:
 def test_runs_are_restored_forked_and_measured() -> None:
     """Bits after restore, of a fork among many, and the error of a step."""
     plant = every_kind()
-    kept = plant.snapshot()
-    given = np.array([commands(plant, k * plant.dt) for k in range(50)])
-    many = rtmms.rollout(plant, np.tile(given, (2, 1, 1)), outputs=("position", "tendon_tension"))
-    for command in given:
+    stored = plant.snapshot()
+    values = np.array([commands(plant, k * plant.dt) for k in range(50)])
+    many = rtmms.rollout(plant, np.tile(values, (2, 1, 1)), outputs=("position", "tendon_tension"))
+    for command in values:
         plant.step(command)
     last = plant.observe()
     for run in range(2):
         np.testing.assert_array_equal(many.outputs["position"][run, -1], last["position"])
         np.testing.assert_array_equal(many.outputs["tendon_tension"][run, -1], last["tendon_tension"])
-    plant.restore(kept)
-    for command in given:
+    plant.restore(stored)
+    for command in values:
         plant.step(command)
     np.testing.assert_array_equal(plant.observe()["tendon_length"], last["tendon_length"])
     error = plant.step_error()
@@ -240,7 +240,7 @@ def test_runs_are_restored_forked_and_measured() -> None:
     assert np.sum(last["tendon_tension"] > 0.0) >= 3
     other = plant_of(finger("left"))
     with pytest.raises(rtmms.ModelError):
-        other.restore(kept)
+        other.restore(stored)
 
 
 LINEAR = """
@@ -331,8 +331,8 @@ def test_they_are_drawn() -> None:
     info = PlantInfo("hand", plant.dt, "", None, None, plant.actuators, plant.outputs, shape=plant.shape)
     shape = shape_of(info)
     assert shape is not None
-    found = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
-    cords = shape.points(found)
+    result = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+    cords = shape.points(result)
     lengths = [float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()) for points in cords]
     np.testing.assert_allclose(lengths, plant.observe()["tendon_length"], rtol=1e-6)
     assert [skin.lines for skin in shape.skins] == [((0, 1, 2),), ((0, 1, 2, 3),)]
@@ -376,14 +376,14 @@ def test_a_rod_pushes_as_it_pulls() -> None:
         plant.place(joint_position=[start])
         for _ in range(round(2.0 * quarter / plant.dt)):
             plant.step(np.zeros(0))
-        seen = plant.observe()
+        outputs = plant.observe()
         if pushes:
-            assert seen["joint_position"][0] == pytest.approx(-start, rel=1e-3)
-            assert seen["energy"] == pytest.approx(0.5 * 400.0 * start**2, rel=1e-6)
-            assert math.copysign(1.0, seen["tendon_tension"][0]) == math.copysign(1.0, -start)
+            assert outputs["joint_position"][0] == pytest.approx(-start, rel=1e-3)
+            assert outputs["energy"] == pytest.approx(0.5 * 400.0 * start**2, rel=1e-6)
+            assert math.copysign(1.0, outputs["tendon_tension"][0]) == math.copysign(1.0, -start)
         else:
-            assert seen["joint_position"][0] == start
-            assert seen["tendon_tension"][0] == 0.0
+            assert outputs["joint_position"][0] == start
+            assert outputs["tendon_tension"][0] == 0.0
 
 
 def test_a_cable_without_a_command_has_no_channel() -> None:

@@ -36,20 +36,20 @@ def arm(damping: float = 0.0, base: str = "fixed", stiffness: float = 0.0, drive
 
 
 def run(plant: Any, command: Any, seconds: float) -> dict[str, Any]:
-    given = np.array(command, dtype=float)
+    values = np.array(command, dtype=float)
     for _ in range(round(seconds / plant.dt)):
-        plant.step(given)
-    seen: dict[str, Any] = plant.observe()
-    return seen
+        plant.step(values)
+    outputs: dict[str, Any] = plant.observe()
+    return outputs
 
 
 def test_a_body_falls_without_a_command() -> None:
     plant = rtmms.TreePlant(drone(), dt=1e-2)
-    seen = run(plant, [], 0.5)
+    observed = run(plant, [], 0.5)
     assert isinstance(plant, rtmms.Plant)
-    assert seen["position"][2] == pytest.approx(-0.5 * G * 0.25, rel=1e-12)
-    assert "joint_position" not in seen
-    assert seen["energy"] == pytest.approx(0.0, abs=1e-12)
+    assert observed["position"][2] == pytest.approx(-0.5 * G * 0.25, rel=1e-12)
+    assert "joint_position" not in observed
+    assert observed["energy"] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_force_and_moment_at_a_pose() -> None:
@@ -58,10 +58,10 @@ def test_force_and_moment_at_a_pose() -> None:
     push = rtmms.model.BodyWrench("hull", ("fx", "mz"), turned)
     plant = rtmms.TreePlant(drone(gravity=(0, 0, 0)), actuators=[push])
     assert [c.name for c in plant.actuators] == ["hull.fx", "hull.mz"]
-    seen = run(plant, [2.0, 0.3], 1e-3)
+    observed = run(plant, [2.0, 0.3], 1e-3)
     inertia = 2.0 / 12.0 * (0.2**2 + 0.1**2)
-    assert seen["velocity"][1] == pytest.approx(2.0 / 2.0 * 1e-3, rel=1e-6)
-    assert seen["angular_velocity"][2] == pytest.approx((0.1 * 2.0 + 0.3) / inertia * 1e-3, rel=1e-6)
+    assert observed["velocity"][1] == pytest.approx(2.0 / 2.0 * 1e-3, rel=1e-6)
+    assert observed["angular_velocity"][2] == pytest.approx((0.1 * 2.0 + 0.3) / inertia * 1e-3, rel=1e-6)
 
 
 def test_momentum_of_a_pushed_tree_is_the_impulse() -> None:
@@ -95,8 +95,8 @@ def quad(**more: Any) -> Any:
 def test_four_rotors_hover_at_their_thrust() -> None:
     plant = quad()
     hover = math.sqrt(2.0 * G / 4.0 / 2e-5)
-    seen = run(plant, [hover] * 4, 1.0)
-    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-9)
+    observed = run(plant, [hover] * 4, 1.0)
+    np.testing.assert_allclose(observed["position"], 0.0, atol=1e-9)
     assert plant.actuators[0].name == "front.speed"
     assert plant.actuators[0].upper == 900.0
 
@@ -110,8 +110,8 @@ def test_faster_rotors_turn_it_the_right_way(faster: tuple[int, ...], axis: int,
     plant = quad()
     command = np.full(4, math.sqrt(2.0 * G / 4.0 / 2e-5))
     command[list(faster)] *= 1.02
-    seen = run(plant, command, 0.01)
-    turned = seen["angular_velocity"]
+    observed = run(plant, command, 0.01)
+    turned = observed["angular_velocity"]
     assert np.sign(turned[axis]) == sign
     if axis == 2:
         np.testing.assert_allclose(turned[:2], 0.0, atol=1e-9)
@@ -129,11 +129,13 @@ def test_a_lag_is_exact(method: str) -> None:
         actuators=[rtmms.model.Thruster("hull", coefficient=c, time_constant=tau)],
         method=method,
     )
-    seen = run(plant, [u], t)
+    observed = run(plant, [u], t)
     e = math.exp(-t / tau)
-    assert seen["motor"][0] == pytest.approx(u * (1.0 - e), rel=1e-13)
+    assert observed["motor"][0] == pytest.approx(u * (1.0 - e), rel=1e-13)
     integral = t - 2.0 * tau * (1.0 - e) + 0.5 * tau * (1.0 - e * e)
-    assert seen["velocity"][0] == pytest.approx(c * u * u * integral / 2.0, rel=2e-2 if method == "implicit2" else 1e-4)
+    assert observed["velocity"][0] == pytest.approx(
+        c * u * u * integral / 2.0, rel=2e-2 if method == "implicit2" else 1e-4
+    )
 
 
 def test_a_curve_is_followed_and_held_beyond_its_ends() -> None:
@@ -147,11 +149,11 @@ def test_a_curve_is_followed_and_held_beyond_its_ends() -> None:
 
 def test_a_servo_follows_within_its_limit() -> None:
     plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointServo("elbow", 50.0, 2.0, limit=0.4, lower=-1, upper=1)])
-    most = 0.0
+    maximum = 0.0
     for _ in range(3000):
         plant.step(np.array([0.5]))
-        most = max(most, abs(plant.observe()["joint_torque"][1]))
-    assert most <= 0.4
+        maximum = max(maximum, abs(plant.observe()["joint_torque"][1]))
+    assert maximum <= 0.4
     free = rtmms.TreePlant(arm(damping=0.1), actuators=[rtmms.model.JointServo("elbow", 50.0, 0.2)])
     assert run(free, [0.5], 4.0)["joint_position"][1] == pytest.approx(0.5, abs=5e-3)
 
@@ -159,11 +161,13 @@ def test_a_servo_follows_within_its_limit() -> None:
 def test_an_imposed_motion_is_a_filter_of_second_order() -> None:
     plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointMotion("shoulder", bandwidth=8.0)])
     assert plant.model.imposed.tolist() == [True, False]
-    seen = run(plant, [0.7], 0.3)
-    assert seen["joint_position"][0] == pytest.approx(0.7 * (1.0 - (1.0 + 8 * 0.3) * math.exp(-8 * 0.3)), rel=1e-12)
+    observed = run(plant, [0.7], 0.3)
+    assert observed["joint_position"][0] == pytest.approx(0.7 * (1.0 - (1.0 + 8 * 0.3) * math.exp(-8 * 0.3)), rel=1e-12)
     two = [rtmms.model.JointMotion("shoulder", bandwidth=8.0), rtmms.model.JointMotion("elbow", bandwidth=16.0)]
-    seen = run(rtmms.TreePlant(arm(), actuators=two), [0.7, 0.7], 0.3)
-    assert seen["joint_position"][1] == pytest.approx(0.7 * (1.0 - (1.0 + 16 * 0.3) * math.exp(-16 * 0.3)), rel=1e-12)
+    observed = run(rtmms.TreePlant(arm(), actuators=two), [0.7, 0.7], 0.3)
+    assert observed["joint_position"][1] == pytest.approx(
+        0.7 * (1.0 - (1.0 + 16 * 0.3) * math.exp(-16 * 0.3)), rel=1e-12
+    )
 
 
 def test_what_damping_takes_is_what_energy_loses() -> None:
@@ -208,24 +212,24 @@ def test_any_body_can_be_observed() -> None:
     plant = rtmms.TreePlant(arm(), initial=swung(arm()), outputs=["joint_position", *names])
     assert [c.name for c in plant.outputs] == ["joint_position", *names]
     last = plant.observe()["lower.velocity"]
-    seen = run(plant, [], 0.3)
+    observed = run(plant, [], 0.3)
     rotation, position = dynamics.body_poses(plant.model, plant.state)
-    np.testing.assert_allclose(seen["lower.position"], position[2], atol=1e-13)
-    w, x, y, z = seen["lower.quaternion"]
+    np.testing.assert_allclose(observed["lower.position"], position[2], atol=1e-13)
+    w, x, y, z = observed["lower.quaternion"]
     from rtmms.base.spatial import quaternion_matrix
 
     np.testing.assert_allclose(quaternion_matrix(np.array([w, x, y, z])), rotation[2], atol=1e-13)
     twist = dynamics.body_twists(plant.model, plant.state)[2]
-    np.testing.assert_allclose([*seen["lower.velocity"], *seen["lower.angular_velocity"]], twist, atol=1e-13)
+    np.testing.assert_allclose([*observed["lower.velocity"], *observed["lower.angular_velocity"]], twist, atol=1e-13)
     h = plant.dt
-    a = seen
+    a = observed
     b = run(plant, [], h)
     mean = 0.5 * (a["lower.specific_force"] + b["lower.specific_force"])
     spin = np.cross(0.5 * (a["lower.angular_velocity"] + b["lower.angular_velocity"]),
                     0.5 * (a["lower.velocity"] + b["lower.velocity"]))  # fmt: skip
     moved = (b["lower.velocity"] - a["lower.velocity"]) / h + spin + rotation[2].T @ np.array([0, 0, G])
     np.testing.assert_allclose(mean, moved, atol=0.02)
-    assert last is not seen["lower.velocity"]
+    assert last is not observed["lower.velocity"]
     falling = rtmms.TreePlant(drone(), outputs=["hull.specific_force"])
     np.testing.assert_allclose(run(falling, [], 0.1)["hull.specific_force"], 0.0, atol=1e-12)
     resting = rtmms.TreePlant(drone(base="fixed"), outputs=["hull.specific_force", "base_wrench"])
@@ -237,8 +241,8 @@ def test_a_neutral_body_floats_and_a_current_takes_it_along() -> None:
     skin = m.elliptic_strip(0.1, 0.1, 0.4, 1000.0, m.Placement(), added=(0.0, 1.0, 1.0))
     mass = 1000.0 * 4.0 / 3.0 * math.pi * 0.003
     body = m.Body("float", solids=[solid], fluid_density=1000.0, elements=[skin])
-    seen = run(rtmms.TreePlant(rtmms.Mechanism("float", [body])), [], 1.0)
-    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-9)
+    observed = run(rtmms.TreePlant(rtmms.Mechanism("float", [body])), [], 1.0)
+    np.testing.assert_allclose(observed["position"], 0.0, atol=1e-9)
     drifting = rtmms.TreePlant(rtmms.Mechanism("float", [body]), 0.01, flow=rtmms.fluids.Flow((0.0, 0.2, 0.0)))
     assert drifting.model.mass == pytest.approx(mass)
     assert 0.1 < run(drifting, [], 30.0)["velocity"][1] < 0.2
@@ -256,8 +260,8 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
     run(plant, [1.0, 0.3], 0.05)
     blob = plant.snapshot()
     other.restore(blob)
-    for one in (plant, other):
-        run(one, [-0.5, 0.1], 0.05)
+    for item in (plant, other):
+        run(item, [-0.5, 0.1], 0.05)
     assert plant.snapshot() == other.snapshot()
     with pytest.raises(rtmms.ModelError, match="another model"):
         build(moment=0.1).restore(blob)
@@ -357,12 +361,12 @@ def test_a_fixed_base_has_no_velocity(base: str, refused: bool) -> None:
     plant = rtmms.TreePlant(tree, 1e-3)
     state = plant.model.state()
     moving = State(state.position, state.orientation, state.q, np.array([1.0, 0, 0, 0, 0, 0]), state.qd)
-    for made in (
+    for built in (
         lambda: plant.place(velocity=(1, 0, 0)), lambda: plant.place(angular_velocity=(0, 1, 0)),
         lambda: plant.place(moving), lambda: rtmms.TreePlant(tree, 1e-3, initial=moving),
     ):  # fmt: skip
         if refused:
             with pytest.raises(rtmms.ModelError, match="velocity: expected 0 of a base that is fixed"):
-                made()
+                built()
         else:
-            made()
+            built()

@@ -16,11 +16,11 @@ from rtmms.model import Body, Joint, Mechanism
 from rtmms.plant.monitor import Monitor
 
 
-def arm(dt, bandwidth, **given):
+def arm(dt, bandwidth, **values):
     """A fin that follows its command, on a free body."""
     bodies = [Body("a", 1.0, inertia=np.eye(3)), Body("b", 1.0, inertia=np.eye(3))]
     tree = Mechanism("arm", bodies, [Joint("j", "a", "b", drive="motion")], gravity=(0, 0, 0))
-    return TreePlant(tree, dt, actuators=[JointMotion("j", bandwidth=bandwidth)], **given)
+    return TreePlant(tree, dt, actuators=[JointMotion("j", bandwidth=bandwidth)], **values)
 
 
 @pytest.mark.parametrize("method", METHODS)

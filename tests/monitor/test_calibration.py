@@ -18,36 +18,36 @@ def verdict(path, work=0.0, measured=50):
     return Verdict("fine", 1e-3, path, work, measured)
 
 
-def of(folder, dt=1e-3, **given):
-    plant = rtmms.load("manta", dt=dt, **given)
+def of(folder, dt=1e-3, **values):
+    plant = rtmms.load("manta", dt=dt, **values)
     return Calibration(plant, plant.step_error_estimator(), folder)
 
 
 def test_the_order_of_the_method_reports_the_other_steps(tmp_path):
     """Second order: a hundredth of the error at a tenth of the step; beyond four times it is no bound."""
-    one = of(tmp_path)
-    own = one.steps()[0.01]
-    one.keep(verdict(1e-6))
-    assert one.steps()[0.01] == own, "farther than is trusted: no bound"
-    one.keep(verdict(1e-3, measured=60))
-    assert one.steps()[0.001] == pytest.approx(1e-3)
-    assert one.steps()[0.01] == pytest.approx(1e-3 * 10.0**0.5)
-    assert "dt <= 0.0032 s keeps 1 % of the path and 5 % of the work, dt <= 0.001 s keeps 0.1 %" in one.sentences()[0]
+    item = of(tmp_path)
+    current = item.steps()[0.01]
+    item.keep(verdict(1e-6))
+    assert item.steps()[0.01] == current, "farther than is trusted: no bound"
+    item.keep(verdict(1e-3, measured=60))
+    assert item.steps()[0.001] == pytest.approx(1e-3)
+    assert item.steps()[0.01] == pytest.approx(1e-3 * 10.0**0.5)
+    assert "dt <= 0.0032 s keeps 1 % of the path and 5 % of the work, dt <= 0.001 s keeps 0.1 %" in item.sentences()[0]
 
 
 def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
     """40 runs over steps of 0.1 to 20 times the default and three gaits, one cache: evidence that is kinder, of other
     steps, or of fewer measurements makes no known step longer, and the same evidence ends in the same one."""
-    made = {ratio: rtmms.load("manta", dt=1e-3 * ratio) for ratio in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)}
+    built = {ratio: rtmms.load("manta", dt=1e-3 * ratio) for ratio in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)}
     gaits = ("gait", "gait:frequency_hz=1.2", "gait:amplitude_deg=20,frequency_hz=0.3")
     draw = np.random.default_rng(44)
-    runs = [(gait, ratio) for gait in gaits for ratio in (*made, *made)][:40]
+    runs = [(gait, ratio) for gait in gaits for ratio in (*built, *built)][:40]
     errors = {run: float(draw.uniform(0.2, 5.0)) * 1e-3 * run[1] ** 2 for run in runs}
     ends = []
     for order in range(3):
         folder, last = tmp_path / str(order), dict[str, float]()
         for gait, ratio in draw.permutation(np.array(runs, dtype=object)).tolist():
-            plant = made[ratio]
+            plant = built[ratio]
             before = known_step(plant, (gait,), folder)
             assert before is not None
             assert before.steps[0.01] <= last.get(gait, math.inf)
@@ -66,19 +66,19 @@ def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
 def test_a_gait_written_otherwise_is_the_same_condition(tmp_path):
     plant = rtmms.load("manta")
     parts = ("gait:frequency_hz=0.50,amplitude_deg=30", "gait:amplitude_deg=30.0,frequency_hz=.5")
-    one, other = (Calibration(plant, plant.step_error_estimator(), tmp_path, (word,)) for word in parts)
-    assert one.file == other.file
-    assert one.conditions["controllers"] == ["gait:amplitude_deg=30,frequency_hz=0.5"]
-    one.keep(verdict(1e-3))
-    assert json.loads(one.file.read_text())["conditions"]["parameters"]["chains"] == plant.parameters.chains
+    item, other = (Calibration(plant, plant.step_error_estimator(), tmp_path, (word,)) for word in parts)
+    assert item.file == other.file
+    assert item.conditions["controllers"] == ["gait:amplitude_deg=30,frequency_hz=0.5"]
+    item.keep(verdict(1e-3))
+    assert json.loads(item.file.read_text())["conditions"]["parameters"]["chains"] == plant.parameters.chains
 
 
 def test_the_work_counts_as_the_path_does(tmp_path):
     """Five times as much of it is allowed: 20 % of the work at 1 ms, 5 % at half of it by the second order."""
-    one = of(tmp_path)
-    one.keep(verdict(1e-6, work=0.2))
-    assert one.steps()[0.01] == pytest.approx(5e-4)
-    assert "use dt <= 0.0005 s" in one.sentences()[1]
+    item = of(tmp_path)
+    item.keep(verdict(1e-6, work=0.2))
+    assert item.steps()[0.01] == pytest.approx(5e-4)
+    assert "use dt <= 0.0005 s" in item.sentences()[1]
 
 
 def test_another_step_of_the_same_robot_reads_it_and_another_robot_does_not(tmp_path):
@@ -96,17 +96,17 @@ def test_the_manta_knows_its_own_gait(tmp_path):
 
 def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
     plant = rtmms.load("eel")
-    one = Calibration(plant, plant.step_error_estimator(), tmp_path)
-    assert one.sentences() == ("", "")
-    one.keep(verdict(1e-9, work=1e-9))
-    assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
+    item = Calibration(plant, plant.step_error_estimator(), tmp_path)
+    assert item.sentences() == ("", "")
+    item.keep(verdict(1e-9, work=1e-9))
+    assert item.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
     finer = rtmms.load("eel", dt=5e-4)
     Calibration(finer, finer.step_error_estimator(), tmp_path).keep(verdict(1e-9, work=1e-9))
-    assert one.steps()[0.01] == pytest.approx(1e-3), "a shorter step that is fine makes none shorter"
+    assert item.steps()[0.01] == pytest.approx(1e-3), "a shorter step that is fine makes none shorter"
     longer = rtmms.load("eel", dt=2e-3)
     other = Calibration(longer, longer.step_error_estimator(), tmp_path)
     assert other.sentences()[1] == ""  # longer than any that was measured is not known to be wrong
-    one.keep(verdict(0.3, measured=60))
+    item.keep(verdict(0.3, measured=60))
     assert "is known to be inaccurate" in other.sentences()[1]
 
 
@@ -123,21 +123,21 @@ def test_two_trees_without_parameters_do_not_share_what_is_known(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"1e-3": {"path_error": 1}}'])
 def test_a_file_that_is_broken_is_none(tmp_path, text):
-    one = of(tmp_path)
-    one.file.write_text(text)
-    assert one.read() == {}
-    one.keep(verdict(1e-3))
-    assert len(json.loads(one.file.read_text())["measured"]) == 1
+    item = of(tmp_path)
+    item.file.write_text(text)
+    assert item.read() == {}
+    item.keep(verdict(1e-3))
+    assert len(json.loads(item.file.read_text())["measured"]) == 1
 
 
 def test_what_is_hopeless_or_cannot_be_written_is_not_kept(tmp_path):
-    one = of(tmp_path)
-    one.keep(Verdict("diverged", 1.0, 1.0, 0.0, 50))
-    assert not one.file.exists()
-    one.file = tmp_path / "file"
-    one.file.write_text("")
-    one.file = one.file / "below"
-    one.keep(verdict(1e-3))
+    item = of(tmp_path)
+    item.keep(Verdict("diverged", 1.0, 1.0, 0.0, 50))
+    assert not item.file.exists()
+    item.file = tmp_path / "file"
+    item.file.write_text("")
+    item.file = item.file / "below"
+    item.keep(verdict(1e-3))
 
 
 def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
@@ -174,10 +174,10 @@ def test_40_runs_make_no_known_step_longer_and_report_how_far_they_are_off(tmp_p
             place = plant.observe()["position"]
             for _ in range(parts):
                 fine.step(command)
-        found = monitor.conclude(math.inf, most=2)
+        result = monitor.conclude(math.inf, most=2)
         off = float(np.linalg.norm(place - fine.observe()["position"])) / length
-        assert off <= max(3.0 * found.path, 0.01), cases[k]
-        Calibration(plant, monitor.estimator, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(found)
+        assert off <= max(3.0 * result.path, 0.01), cases[k]
+        Calibration(plant, monitor.estimator, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(result)
         known = known_step(plant, (f"gait:frequency_hz={frequency}",), tmp_path).steps[0.01]
         assert known <= last.get(frequency, math.inf)
         last[frequency] = known

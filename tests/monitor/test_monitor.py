@@ -45,12 +45,12 @@ def test_the_error_of_a_step_is_that_of_the_method(method):
         plant.step(plant.neutral)
     q, qd, dt = plant.vector[7], plant.vector[-1], plant.dt
     exact = q * np.cos(10.0 * dt) + qd / 10.0 * np.sin(10.0 * dt)
-    found = plant.step_error()
+    result = plant.step_error()
     before = q
     plant.step(plant.neutral)
     truth = abs(plant.vector[7] - exact) / abs(exact - before)
-    assert found.joints == pytest.approx(truth, rel=0.5)
-    assert found.velocity == 0.0
+    assert result.joints == pytest.approx(truth, rel=0.5)
+    assert result.velocity == 0.0
 
 
 def test_an_error_by_hand_leaves_the_plant_as_it_is():
@@ -114,8 +114,8 @@ def test_a_step_that_fails_counts_as_wholly_wrong():
     estimator.keep(begin)
     plant.step(plant.neutral)
     estimator.keep(end)
-    found = errors.add(begin, end, estimator.state, False, 1.0)
-    assert found.joints == pytest.approx(1.0)
+    result = errors.add(begin, end, estimator.state, False, 1.0)
+    assert result.joints == pytest.approx(1.0)
 
 
 def test_turns_count_by_the_length():

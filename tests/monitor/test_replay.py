@@ -60,28 +60,28 @@ def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
         monitor.after(plant.neutral)
         angles.append(plant.vector[7])
     off = np.max(np.abs(np.array(angles) - 0.1 * np.sin(0.4 * np.arange(201))))
-    found = monitor.conclude(9.0, most)
-    assert found.place == "joints"
+    result = monitor.conclude(9.0, most)
+    assert result.place == "joints"
     truth = off / np.sum(np.abs(np.diff(angles)))
-    assert 0.98 * truth < found.path < 2.0 * truth
+    assert 0.98 * truth < result.path < 2.0 * truth
 
 
 def test_commands_that_jump_are_no_error_of_the_steps():
     """The same commands at an eighth of the step: that is the truth, and the estimate is close to it."""
-    found = watched(rtmms.load("manta", dt=4e-3), 300, jumping).conclude(9.0)
-    own, fine = (way(rtmms.load("manta", dt=4e-3 / parts), 300, jumping, parts) for parts in (1, 8))
+    result = watched(rtmms.load("manta", dt=4e-3), 300, jumping).conclude(9.0)
+    current, fine = (way(rtmms.load("manta", dt=4e-3 / parts), 300, jumping, parts) for parts in (1, 8))
     length = np.sum(np.linalg.norm(np.diff(fine, axis=0), axis=1))
-    truth = np.max(np.linalg.norm(own - fine, axis=1)) / length
-    assert found.path == pytest.approx(truth * 8.0 / 7.0, rel=1e-3)
+    truth = np.max(np.linalg.norm(current - fine, axis=1)) / length
+    assert result.path == pytest.approx(truth * 8.0 / 7.0, rel=1e-3)
 
 
 def test_work_is_judged_as_the_path_is():
-    found = watched(rtmms.load("manta", dt=0.05), 200, lambda k: RODS * math.sin(0.1885 * k)).conclude(9.0)
-    assert found.path < 0.03
-    assert found.verdict == "doubtful"
-    assert "the work is off by" in found.sentence
-    assert "use dt <= 0.0" in found.sentence
-    assert found.sentence.count("%") == 1
+    result = watched(rtmms.load("manta", dt=0.05), 200, lambda k: RODS * math.sin(0.1885 * k)).conclude(9.0)
+    assert result.path < 0.03
+    assert result.verdict == "doubtful"
+    assert "the work is off by" in result.sentence
+    assert "use dt <= 0.0" in result.sentence
+    assert result.sentence.count("%") == 1
 
 
 @pytest.mark.full
@@ -100,15 +100,15 @@ def test_the_work_of_the_manta_is_the_error_of_its_mean_power(dt):
             work += float(plant.observe()["rod_power"])
         return work / (steps * parts)
 
-    own, true = mean(1), mean(32)
-    found = watched(rtmms.load("manta", dt=dt), steps, command).conclude(9.0)
-    assert 1.0 < found.work / abs((own - true) / true) < 1.5
+    current, true = mean(1), mean(32)
+    result = watched(rtmms.load("manta", dt=dt), steps, command).conclude(9.0)
+    assert 1.0 < result.work / abs((current - true) / true) < 1.5
 
 
 @pytest.mark.parametrize(("dt", "verdict"), [(0.02, "fine"), (1.0, "doubtful")])
 def test_a_robot_without_inertia_has_a_verdict(dt, verdict):
-    found = watched(rtmms.load("purcell", dt=dt), round(12.0 / dt), lambda k: np.array([0.5, -0.5]) * (-1) ** k)
-    assert found.conclude(9.0).verdict == verdict
+    result = watched(rtmms.load("purcell", dt=dt), round(12.0 / dt), lambda k: np.array([0.5, -0.5]) * (-1) ** k)
+    assert result.conclude(9.0).verdict == verdict
 
 
 @pytest.mark.parametrize(("robot", "given"), [
@@ -154,17 +154,17 @@ def test_after_a_change_that_was_reported_the_rest_is_judged():
         if k == 50:
             plant.restore(rtmms.load("eel").snapshot())
             monitor.forget()
-    found = monitor.conclude(9.0)
-    assert found.path < 1e-9
-    assert found.seconds is None
+    result = monitor.conclude(9.0)
+    assert result.path < 1e-9
+    assert result.seconds is None
 
 
 def test_without_time_the_beginning_is_judged_and_the_sentence_reports_it():
     monitor = watched(rtmms.load("eel"), 400)
-    found = monitor.conclude(0.0)
-    assert found.seconds is not None
-    assert found.seconds < 0.1
-    assert f"over the first {found.seconds:.3g} s" in found.worst
+    result = monitor.conclude(0.0)
+    assert result.seconds is not None
+    assert result.seconds < 0.1
+    assert f"over the first {result.seconds:.3g} s" in result.worst
 
 
 def test_shorter_steps_that_fail_make_a_run_worthless():
@@ -172,8 +172,8 @@ def test_shorter_steps_that_fail_make_a_run_worthless():
     estimator = monitor.estimator
     step = estimator.step
     estimator.step = lambda command, halves: step(command, halves) and not halves
-    found = monitor.conclude(9.0)
-    assert (found.verdict, found.path, found.work) == ("doubtful", 1.0, 1.0)
+    result = monitor.conclude(9.0)
+    assert (result.verdict, result.path, result.work) == ("doubtful", 1.0, 1.0)
 
 
 def test_a_way_that_is_short_and_work_that_cancels_are_measured_against_more():
@@ -222,9 +222,9 @@ def test_the_work_is_what_the_plant_states():
     ],
 )  # fmt: skip
 def test_the_step_that_would_do_lies_between_those_that_were_tried(tried, share):
-    (path, work), *rest = tried
-    found = ReplayDifferences(path, work, 1.0, tuple((2 ** (k + 1), *one) for k, one in enumerate(rest)))
-    assert enough(found) == pytest.approx(share)
+    (path, work), *remaining = tried
+    result = ReplayDifferences(path, work, 1.0, tuple((2 ** (k + 1), *item) for k, item in enumerate(remaining)))
+    assert enough(result) == pytest.approx(share)
 
 
 def test_the_step_that_is_named_would_do():

@@ -70,9 +70,9 @@ KINDS = {
 def installed_models() -> list[Path]:
     """Return the models of gymnasium and dm_control, where these are installed."""
     folders = [("gymnasium", "envs/mujoco/assets"), ("dm_control", "suite")]
-    found: list[Path] = []
+    result: list[Path] = []
     for package, folder in folders:
         spec = find_spec(package)
         for place in (spec.submodule_search_locations or []) if spec is not None else []:
-            found += sorted((Path(place) / folder).glob("*.xml"))
-    return found
+            result += sorted((Path(place) / folder).glob("*.xml"))
+    return result

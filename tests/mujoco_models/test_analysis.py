@@ -25,8 +25,8 @@ def made(folder: Path, text: str, **parameters: Any) -> Any:
 
 
 def random_commands(plant: Any, runs: int, steps: int) -> Any:
-    lower = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
-    upper = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
+    lower = np.array([-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    upper = np.array([1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
     return lower + (upper - lower) * np.random.default_rng(4).random((runs, steps, len(lower)))
 
 
@@ -166,12 +166,12 @@ def test_delays_are_no_coordinates(tmp_path: Path) -> None:
 
 def test_a_plant_is_placed_by_the_names_of_its_outputs(tmp_path: Path) -> None:
     plant = made(tmp_path, mjcf(ARM, "", FILTERED))
-    given = {
+    values = {
         "position": [1.0, 2.0, 3.0], "quaternion": [0.6, 0.0, 0.8, 0.0], "velocity": [0.5, 0.0, -1.0],
         "angular_velocity": [0.1, 0.2, 0.3], "joint_position": [0.4], "joint_velocity": [-2.0],
     }  # fmt: skip
-    plant.place(**given)
-    for name, value in given.items():
+    plant.place(**values)
+    for name, value in values.items():
         np.testing.assert_allclose(plant.observe()[name], value, atol=1e-12)
     before = plant.snapshot()
     for wrong in ({"position": [0.0, 0.0]}, {"velocity": [np.nan, 0, 0]}, {"quaternion": [0, 0, 0, 0]},
@@ -201,9 +201,19 @@ CART = mjcf(
 def test_a_planner_with_a_cost_of_ones_own_reaches_its_goal(tmp_path: Path) -> None:
     (tmp_path / "cart.xml").write_text(CART)
     (tmp_path / "cost.py").write_text(COST)
-    words = "predictive:model=cart.xml,cost=cost.py:forward,samples=12,horizon_s=1,seed=1"
+    arguments = "predictive:model=cart.xml,cost=cost.py:forward,samples=12,horizon_s=1,seed=1"
     done = process(
-        tmp_path, "run", "cart.xml", "--controller", words, "--mode", "lockstep", "--duration", "4", "--json", "--quiet"
+        tmp_path,
+        "run",
+        "cart.xml",
+        "--controller",
+        arguments,
+        "--mode",
+        "lockstep",
+        "--duration",
+        "4",
+        "--json",
+        "--quiet",
     )
     assert done.status == 0, done.err
     assert done.report["final"]["position"][0] == pytest.approx(0.5, abs=0.15)
@@ -219,8 +229,8 @@ def test_a_model_without_a_free_body_has_no_plans(tmp_path: Path) -> None:
                 '<actuator><motor joint="h" ctrlrange="-1 1"/></actuator>')  # fmt: skip
     plant = made(tmp_path, text, dt=0.02)
     least = cost(lambda state, command, time: 0.0, outputs=("joint_position",))
-    words = Knots(plant.actuators, 3, 1.0, np.zeros(1))
+    arguments = Knots(plant.actuators, 3, 1.0, np.zeros(1))
     with pytest.raises(ModelError, match="give method=cem, mppi or ps"):
-        IterativeLqr(plant, words, least)
+        IterativeLqr(plant, arguments, least)
     with pytest.raises(ModelError, match="got one without the output 'position'"):
-        Planner(plant, words, least, horizon_s=1.0)
+        Planner(plant, arguments, least, horizon_s=1.0)

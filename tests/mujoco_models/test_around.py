@@ -49,18 +49,18 @@ def test_a_model_that_does_not_load_is_refused_in_a_sentence(
     assert why in message
     assert message.startswith("robot.xml: ")
     assert "\n" not in message
-    assert {one.name for one in tmp_path.iterdir()} == {"bad.stl", "robot.xml"}  # no MUJOCO_LOG.TXT
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.stl", "robot.xml"}  # no MUJOCO_LOG.TXT
 
 
 def test_a_programs_own_warning_handler_stays(tmp_path: Path) -> None:
     before = mujoco.get_mju_user_warning()
-    own: list[str] = []
-    mujoco.set_mju_user_warning(own.append)
+    current: list[str] = []
+    mujoco.set_mju_user_warning(current.append)
     try:
         (tmp_path / "robot.xml").write_text(mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'))
         with pytest.raises(ModelError, match="initial state"):
             rtmms.load(str(tmp_path / "robot.xml"))
-        assert any("QPOS" in one for one in own)
+        assert any("QPOS" in item for item in current)
     finally:
         mujoco.set_mju_user_warning(before)
 
@@ -82,17 +82,17 @@ def test_viewers_place_each_geom_where_mujoco_has_it(tmp_path: Path, case: str) 
     turn = np.zeros(9)
     mujoco.mju_quat2Mat(turn, np.array(outputs["quaternion"] if free else [1.0, 0, 0, 0]))
     origin = np.array(outputs["position"] if free else [0.0, 0, 0])
-    seen = 0
+    observed = 0
     for solid in shape.solids:
         place, attitude = frames.get(solid.frame, ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
         local = np.zeros(3)
         mujoco.mju_rotVecQuat(local, np.array(solid.centre), np.array(attitude))
-        found = origin + turn.reshape(3, 3) @ (local + np.array(place))
+        result = origin + turn.reshape(3, 3) @ (local + np.array(place))
         if not solid.name.endswith((".top", ".bottom")):
             number = int(solid.name[4:]) if solid.name.startswith("geom") else plant.model.geom(solid.name).id
-            np.testing.assert_allclose(found, data.geom_xpos[number], atol=1e-9)
-            seen += 1
-    assert seen >= 1
+            np.testing.assert_allclose(result, data.geom_xpos[number], atol=1e-9)
+            observed += 1
+    assert observed >= 1
 
 
 def test_a_mesh_is_drawn(tmp_path: Path) -> None:
@@ -129,8 +129,12 @@ def test_a_urdf_on_mujoco_moves_as_on_our_engine(tmp_path: Path) -> None:
     path = urdf(tmp_path)
     ours: Any = rtmms.load(path, dt=1e-4)
     theirs: Any = rtmms.load(path, engine="mujoco", dt=1e-4, substeps=1)
-    assert [one.name for one in ours.actuators] == [one.name for one in theirs.actuators] == ["shoulder.torque"]
-    assert [(one.lower, one.upper) for one in theirs.actuators] == [(-20.0, 20.0)]
+    assert (
+        [actuator.name for actuator in ours.actuators]
+        == [actuator.name for actuator in theirs.actuators]
+        == ["shoulder.torque"]
+    )
+    assert [(actuator.lower, actuator.upper) for actuator in theirs.actuators] == [(-20.0, 20.0)]
     for _ in range(2000):
         ours.step(np.array([0.4]))
         theirs.step(np.array([0.4]))
@@ -140,7 +144,7 @@ def test_a_urdf_on_mujoco_moves_as_on_our_engine(tmp_path: Path) -> None:
 
 def test_a_urdf_has_servos_a_free_base_and_parameters(tmp_path: Path) -> None:
     plant: Any = rtmms.load(urdf(tmp_path), engine="mujoco", drive="servo", servo_n_m=80.0)
-    assert [(one.name, one.unit, one.lower, one.upper) for one in plant.actuators] == [
+    assert [(actuator.name, actuator.unit, actuator.lower, actuator.upper) for actuator in plant.actuators] == [
         ("shoulder.angle", "rad", -1.5, 1.5)
     ]
     assert plant.model.actuator_gainprm[0, 0] == 80.0

@@ -20,10 +20,10 @@ def test_a_model_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     (tmp_path / "robot.xml").write_text(KINDS[case])
     path = str(tmp_path / "robot.xml")
     assert main(True, path, blocks=3) == 0
-    (found,) = json.loads(capsys.readouterr().out)["models"]
-    assert found["dt"] == 0.002
-    assert found["step_us"] > 0.0
-    assert found["step_and_outputs_ratio"] > found["step_ratio"] > 0.0
+    (result,) = json.loads(capsys.readouterr().out)["models"]
+    assert result["dt"] == 0.002
+    assert result["step_us"] > 0.0
+    assert result["step_and_outputs_ratio"] > result["step_ratio"] > 0.0
     assert measure(path, 1, dt=0.001)["dt"] == 0.001
     main(False, path, blocks=1)
     assert "robot.xml" in capsys.readouterr().out.splitlines()[-1]

@@ -26,13 +26,13 @@ RIGHT = {
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mujoco.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda item: item.name)
 def test_rtmms_has_the_closed_form(case: Case) -> None:
-    found = case.measure(by_rtmms)
-    assert found == pytest.approx(case.closed_form, rel=1e-3, abs=1e-3 * case.scale)
+    result = case.measure(by_rtmms)
+    assert result == pytest.approx(case.closed_form, rel=1e-3, abs=1e-3 * case.scale)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda item: item.name)
 def test_mujoco_is_right_where_the_page_has_it(case: Case) -> None:
     assert is_right(case, case.measure(by_mujoco)) == (case.name in RIGHT)
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| {case.name} "))

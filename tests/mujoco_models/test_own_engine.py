@@ -101,17 +101,17 @@ def test_masses_sites_and_tendons_are_mujocos(tmp_path: Path, case: str) -> None
     mujoco.mj_fullM(model, data, mass)
     dry = rtmms.compile(rtmms.from_mjcf(file.path, fluid_density_kg_m3=0.0).mechanism)
     if case != "ball":  # whose three angles are other coordinates
-        found = mass_matrix(dry, own_state(model, data, plant))[-n:, -n:]
-        assert np.allclose(found, mass[-n:, -n:], rtol=1e-9, atol=1e-9)
+        result = mass_matrix(dry, own_state(model, data, plant))[-n:, -n:]
+        assert np.allclose(result, mass[-n:, -n:], rtol=1e-9, atol=1e-9)
     assert dry.mass == pytest.approx(float(model.body_mass.sum()), rel=1e-12)
-    seen = plant.observe()
+    outputs = plant.observe()
     for k in range(model.nsite):
         name = f"site_{mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, k)}"
         if model.site_bodyid[k]:
-            assert np.allclose(seen[name], data.site_xpos[k], atol=1e-12)
-    lengths = {round(float(one), 9) for one in data.ten_length}
-    assert {round(float(one), 9) for one in seen.get("tendon_length", ())} <= lengths
-    assert len(seen.get("tendon_length", ())) >= (model.ntendon > 0)
+            assert np.allclose(outputs[name], data.site_xpos[k], atol=1e-12)
+    lengths = {round(float(item), 9) for item in data.ten_length}
+    assert {round(float(item), 9) for item in outputs.get("tendon_length", ())} <= lengths
+    assert len(outputs.get("tendon_length", ())) >= (model.ntendon > 0)
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -127,7 +127,7 @@ def test_what_is_not_simulated_is_named_and_left_out_on_request(tmp_path: Path, 
     mechanism, actuators = rtmms.from_mjcf(path, ignore=feature)
     model = rtmms.compile(mechanism)
     assert model.mass > 0.0
-    names = [getattr(one, "name", "") for one in actuators]
+    names = [getattr(actuator, "name", "") for actuator in actuators]
     left = {"muscle", "activation", "actuator", "plugin"}
     if feature in left and case != "one of two with a forcerange":
         assert not names
@@ -165,10 +165,10 @@ def test_a_file_outside_the_folder_is_refused(tmp_path: Path) -> None:
 def test_a_keyframe_is_the_initial_state(tmp_path: Path) -> None:
     path = written(tmp_path, WALKER)
     plant: Any = rtmms.load(path, engine="rtmms", preset="crouch", ignore="contact,tree")
-    seen = plant.observe()
-    assert np.allclose(seen["position"], [0.0, 0.0, 0.45])
-    assert np.allclose(seen["joint_position"], [0.4, 0.01])
-    assert [one.name for one in plant.actuators] == ["hip", "slide"]
+    outputs = plant.observe()
+    assert np.allclose(outputs["position"], [0.0, 0.0, 0.45])
+    assert np.allclose(outputs["joint_position"], [0.4, 0.01])
+    assert [actuator.name for actuator in plant.actuators] == ["hip", "slide"]
     assert plant.actuators[0].neutral == 0.4
     plant.step(np.zeros(2))
     plant.reset()
@@ -286,8 +286,8 @@ def test_viscous_drag_is_mujocos(tmp_path: Path) -> None:
     mujoco.mj_forward(model, data)
     forces.append(data.qfrc_fluid.copy())
     still = both(tmp_path, GEOM.format(gravity=0, viscosity=0, geom=geom))[2]
-    for one in (plant, still):
-        one.place(velocity=data.qvel[:3], angular_velocity=data.qvel[3:])
+    for item in (plant, still):
+        item.place(velocity=data.qvel[:3], angular_velocity=data.qvel[3:])
     wrench = mass_matrix(plant.model, plant.model.state())[:6, :6] @ (acceleration(plant) - acceleration(still))
     assert np.allclose(wrench, forces[0] - forces[1], rtol=1e-9)
 
@@ -303,8 +303,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_neutral_body_stays_and_its_added_mass_is_mujocos(tmp_path: Path, shape: str) -> None:
-    words, volume = SHAPES[shape]
-    geom = f'<geom {words} density="1000" fluidshape="ellipsoid" pos=".1 0 .05" euler="20 0 0"/>'
+    arguments, volume = SHAPES[shape]
+    geom = f'<geom {arguments} density="1000" fluidshape="ellipsoid" pos=".1 0 .05" euler="20 0 0"/>'
     model, _, plant = in_water(tmp_path, geom, gravity=-9.81)
     assert model.body_mass[1] == pytest.approx(1000.0 * volume)
     assert np.abs(acceleration(plant)).max() < 1e-9
@@ -336,9 +336,9 @@ def test_a_fish_of_cables_swims_head_first(tmp_path: Path) -> None:
     assert plant.parameters.integrator == "implicit2"
     for _ in range(6000):
         plant.step(np.array([6.0]))  # at once: the law wants more than its forcerange, and must not swing
-    seen = plant.observe()
-    assert seen["joint_velocity"][3] == pytest.approx(6.0, abs=0.3)
-    assert seen["body_head"][0] < -0.02
+    outputs = plant.observe()
+    assert outputs["joint_velocity"][3] == pytest.approx(6.0, abs=0.3)
+    assert outputs["body_head"][0] < -0.02
 
 
 def test_options_have_the_models_surroundings(tmp_path: Path) -> None:

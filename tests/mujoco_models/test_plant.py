@@ -33,8 +33,8 @@ def path_of(folder: Path, case: str | Path) -> Path:
 
 def commands(plant: Plant, steps: int) -> Any:
     """Random commands within the limits."""
-    lower = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
-    upper = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
+    lower = np.array([-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    upper = np.array([1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
     return lower + (upper - lower) * np.random.default_rng(4).random((steps, len(lower)))
 
 
@@ -42,7 +42,9 @@ def copied(outputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value.copy() for name, value in outputs.items()}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda one: one if isinstance(one, str) else f"{one.parts[-4]}-{one.stem}")
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda item: item if isinstance(item, str) else f"{item.parts[-4]}-{item.stem}"
+)
 def test_steps_are_mujocos_and_a_snapshot_continues_with_the_same_bits(tmp_path: Path, case: str | Path) -> None:
     path = path_of(tmp_path, case)
     try:
@@ -52,15 +54,15 @@ def test_steps_are_mujocos_and_a_snapshot_continues_with_the_same_bits(tmp_path:
         return
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
-    given = commands(plant, 40)
-    for command in given[:20]:
+    values = commands(plant, 40)
+    for command in values[:20]:
         plant.step(command)
         data.ctrl[:] = command
         mujoco.mj_step(model, data)
     np.testing.assert_array_equal(plant.data.qpos, data.qpos)
     np.testing.assert_array_equal(plant.data.qvel, data.qvel)
     middle, before = plant.snapshot(), copied(plant.observe())
-    for command in given[20:]:
+    for command in values[20:]:
         plant.step(command)
     end, after = plant.snapshot(), copied(plant.observe())
     assert any(not np.array_equal(before[name], after[name]) for name in after)
@@ -68,7 +70,7 @@ def test_steps_are_mujocos_and_a_snapshot_continues_with_the_same_bits(tmp_path:
     for again in (plant, other):
         again.restore(middle)
         assert all(np.array_equal(value, before[name]) for name, value in again.observe().items())
-        for command in given[20:]:
+        for command in values[20:]:
             again.step(command)
         assert again.snapshot() == end
         assert all(np.array_equal(value, after[name]) for name, value in again.observe().items())
@@ -107,7 +109,7 @@ def test_actuators_have_names_limits_and_units(tmp_path: Path) -> None:
 def test_a_keyframe_is_a_preset(tmp_path: Path) -> None:
     plant = made(tmp_path, WALKER, preset="crouch")
     np.testing.assert_array_equal(plant.observe()["joint_position"], [0.4, 0.01])
-    assert [one.neutral for one in plant.actuators] == [0.4, 0.0]
+    assert [actuator.neutral for actuator in plant.actuators] == [0.4, 0.0]
     plant.step(np.array([0.1, 0.0]))
     plant.reset()
     np.testing.assert_array_equal(plant.observe()["joint_position"], [0.4, 0.01])
@@ -124,13 +126,13 @@ CHANGES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda one: next(iter(one)))
+@pytest.mark.parametrize("change", CHANGES, ids=lambda item: next(iter(item)))
 def test_set_has_the_effect_of_building_with_it(tmp_path: Path, change: dict[str, Any]) -> None:
     changed, built, plain = made(tmp_path, WALKER), made(tmp_path, WALKER, **change), made(tmp_path, WALKER)
     changed.set(**change)
-    given = commands(plain, 150)  # until the foot is on the floor
+    values = commands(plain, 150)  # until the foot is on the floor
     for plant in (changed, built, plain):
-        for command in given:
+        for command in values:
             plant.step(command)
     if "geom/leg/solref" not in change:
         assert not np.array_equal(built.data.qpos, plain.data.qpos)
@@ -159,14 +161,14 @@ def test_a_refused_change_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_step_is_the_models_or_a_multiple(tmp_path: Path) -> None:
-    one, three = made(tmp_path, WALKER), made(tmp_path, WALKER, dt=0.006)
-    assert (one.dt, three.dt, three.parameters["substeps"]) == (0.002, 0.006, 3)
+    item, three = made(tmp_path, WALKER), made(tmp_path, WALKER, dt=0.006)
+    assert (item.dt, three.dt, three.parameters["substeps"]) == (0.002, 0.006, 3)
     command = np.array([0.2, 0.1])
     for _ in range(10):
         three.step(command)
     for _ in range(30):
-        one.step(command)
-    np.testing.assert_array_equal(one.data.qpos, three.data.qpos)
+        item.step(command)
+    np.testing.assert_array_equal(item.data.qpos, three.data.qpos)
     finer = made(tmp_path, WALKER, dt=0.002, substeps=2)
     assert (finer.dt, finer.model.opt.timestep) == (0.002, 0.001)
     for wrong in (0.001, 0.005, -1.0, float("nan")):
@@ -280,4 +282,4 @@ def test_no_log_of_mujocos_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match=r"robot\.xml: MuJoCo warns about the initial state"):
         made(tmp_path, mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'))
-    assert [one.name for one in tmp_path.iterdir()] == ["robot.xml"]
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.xml"]

@@ -79,8 +79,8 @@ def test_pinocchio(joints, seed, base):
         close(out.base_acceleration, a[:6])
         a[:6] = rng.normal(size=6)
     a[order] = rng_qdd
-    given = a[:6].copy() if free else None
-    inverse = dynamics.inverse_dynamics(model, state, rng_qdd, base_acceleration=given)
+    values = a[:6].copy() if free else None
+    inverse = dynamics.inverse_dynamics(model, state, rng_qdd, base_acceleration=values)
     t = pin.rnea(peer, data, q, v, a)
     close(inverse.torque, t[order])
     if free:
@@ -96,7 +96,7 @@ def test_pinocchio(joints, seed, base):
     pin.forwardKinematics(peer, data, q, v, a)
     rotation, position = dynamics.body_poses(model, state)
     twists = dynamics.body_twists(model, state)
-    accelerations = dynamics.body_accelerations(model, state, rng_qdd, np.zeros(6) if given is None else given)
+    accelerations = dynamics.body_accelerations(model, state, rng_qdd, np.zeros(6) if values is None else values)
     for joint in mechanism.joints:  # intermediates of every body
         k, number = model.body(joint.child), peer.getJointId(joint.name)
         close(rotation[k], data.oMi[number].rotation)
@@ -119,7 +119,7 @@ def test_pinocchios_slopes(joints, seed, base):
         state.position, state.orientation, state.twist = np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(6)
     plant.place(state)
     structure = structure_of(plant, np.full(len(plant.coordinates().names) + joints, 1e-6))
-    found = structure.accelerations(plant.present()[0], torque, 0.0)
+    result = structure.accelerations(plant.present()[0], torque, 0.0)
     free = 6 if base == "free" else 0
     w, x, y, z = state.orientation
     q, v, tau = np.zeros(peer.nq), np.zeros(peer.nv), np.zeros(peer.nv)
@@ -131,9 +131,9 @@ def test_pinocchios_slopes(joints, seed, base):
     inverse = np.triu(data.Minv) + np.triu(data.Minv, 1).T
     joint = 12 + np.arange(joints)
     base_pose, base_twist = np.arange(free), 6 + np.arange(free)
-    close(found[:, np.concatenate([base_pose, joint])], data.ddq_dq[np.ix_(pick, pick)], 1e-9)
-    close(found[:, np.concatenate([base_twist, joint + joints])], data.ddq_dv[np.ix_(pick, pick)], 1e-9)
-    close(found[:, joint + 2 * joints], inverse[np.ix_(pick, order)], 1e-9)
+    close(result[:, np.concatenate([base_pose, joint])], data.ddq_dq[np.ix_(pick, pick)], 1e-9)
+    close(result[:, np.concatenate([base_twist, joint + joints])], data.ddq_dv[np.ix_(pick, pick)], 1e-9)
+    close(result[:, joint + 2 * joints], inverse[np.ix_(pick, order)], 1e-9)
 
 
 def mujoco_of(mechanism):
@@ -142,7 +142,7 @@ def mujoco_of(mechanism):
     spec.option.gravity = mechanism.gravity
     spec.compiler.autolimits, spec.compiler.degree = False, False
     bodies = {body.name: body for body in mechanism.bodies}
-    made = {}
+    built = {}
 
     def fill(target, body):
         centre = np.asarray(body.first_moment) / body.mass
@@ -153,11 +153,11 @@ def mujoco_of(mechanism):
         target.explicitinertial = True
 
     root = mechanism.bodies[0]
-    made[root.name] = spec.worldbody.add_body(name=root.name)
-    fill(made[root.name], root)
-    made[root.name].add_freejoint()
+    built[root.name] = spec.worldbody.add_body(name=root.name)
+    fill(built[root.name], root)
+    built[root.name].add_freejoint()
     for joint in mechanism.joints:
-        target = made[joint.parent].add_body(name=joint.child, pos=joint.placement.position)
+        target = built[joint.parent].add_body(name=joint.child, pos=joint.placement.position)
         from rtmms.base.spatial import matrix_quaternion
 
         target.quat = matrix_quaternion(joint.placement.rotation)
@@ -167,7 +167,7 @@ def mujoco_of(mechanism):
             name=joint.name, type=kind, axis=joint.axis, armature=joint.rotor, damping=[joint.damping, 0, 0],
             stiffness=[joint.stiffness, 0, 0], springref=joint.rest,
         )  # fmt: skip
-        made[joint.child] = target
+        built[joint.child] = target
     model = spec.compile()
     return mujoco, model, mujoco.MjData(model)
 

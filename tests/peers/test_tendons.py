@@ -52,14 +52,14 @@ def test_mujoco(seed: int) -> None:
         data.ctrl[0] = tension
         mujoco.mj_forward(peer, data)
         plant.commanded[0] = tension
-        seen = plant.observe()
-        assert seen["tendon_length"][0] == pytest.approx(data.ten_length[0], rel=1e-8)
-        assert seen["tendon_rate"][0] == pytest.approx(data.ten_velocity[0], rel=1e-8)
+        outputs = plant.observe()
+        assert outputs["tendon_length"][0] == pytest.approx(data.ten_length[0], rel=1e-8)
+        assert outputs["tendon_rate"][0] == pytest.approx(data.ten_velocity[0], rel=1e-8)
         accelerations.append((plant.system.outputs.rate[6 + 4 :].copy(), data.qacc.copy()))
     (ours, theirs), (ours_pulled, theirs_pulled) = accelerations
-    found, expected = ours_pulled - ours, theirs_pulled - theirs
+    result, expected = ours_pulled - ours, theirs_pulled - theirs
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(found[6:], expected[6:][order], atol=1e-8 * scale)
-    np.testing.assert_allclose(found[:3], turn.T @ expected[:3], atol=1e-8 * scale)
-    np.testing.assert_allclose(found[3:6], expected[3:6], atol=1e-8 * scale)
+    np.testing.assert_allclose(result[6:], expected[6:][order], atol=1e-8 * scale)
+    np.testing.assert_allclose(result[:3], turn.T @ expected[:3], atol=1e-8 * scale)
+    np.testing.assert_allclose(result[3:6], expected[3:6], atol=1e-8 * scale)
     np.testing.assert_allclose(ours_pulled[6:], theirs_pulled[6:][order], atol=1e-8 * np.abs(theirs_pulled).max())

@@ -91,10 +91,10 @@ def test_random_robots_have_the_dynamics_of_pinocchios_reader(tmp_path):
         q, v, tau = pin.neutral(peer), np.zeros(peer.nv), np.zeros(peer.nv)
         q[:7], v[:6] = (*state.position, x, y, z, w), state.twist
         places = []
-        for name, angle, rate, given in zip(model.joint_names, state.q, state.qd, torque, strict=True):
+        for name, angle, rate, values in zip(model.joint_names, state.q, state.qd, torque, strict=True):
             joint = peer.joints[peer.getJointId(name)]
             q[joint.idx_q : joint.idx_q + joint.nq] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
-            v[joint.idx_v], tau[joint.idx_v] = rate, given
+            v[joint.idx_v], tau[joint.idx_v] = rate, values
             places.append(joint.idx_v)
         a = pin.aba(peer, peer.createData(), q, v, tau)
         out = dynamics.forward_dynamics(model, state, torque)

@@ -53,15 +53,15 @@ class Plain:
             self._sections(joint.child, q, message)
         return message
 
-    def _sections(self, name, q, found):
+    def _sections(self, name, q, result):
         modal = self.bodies[name].modal
         if modal is None:
             return
-        r, p = found[name]
+        r, p = result[name]
         values = np.array([q[self.names.index(f"{name}.{mode}")] for mode in modal.names])
         for section in modal.sections:
             moved = values @ np.asarray(section.shape)
-            found[section.body.name] = (
+            result[section.body.name] = (
                 r @ exp_so3(moved[3:]) @ section.placement.rotation, p + r @ (section.placement.position + moved[:3])
             )  # fmt: skip
             self.bodies[section.body.name] = section.body
@@ -83,10 +83,12 @@ class Plain:
             rd, pd = rates[name]
             spin = rd @ r.T
             w = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
-            own = r.T @ w
+            current = r.T @ w
             moment = np.asarray(body.first_moment, dtype=float)
             inertia = np.asarray(body.inertia, dtype=float)
-            kinetic = kinetic + 0.5 * body.mass * pd @ pd + pd @ np.cross(w, r @ moment) + 0.5 * own @ inertia @ own
+            kinetic = (
+                kinetic + 0.5 * body.mass * pd @ pd + pd @ np.cross(w, r @ moment) + 0.5 * current @ inertia @ current
+            )
             potential = potential - self.gravity @ (body.mass * p + r @ moment)
             if body.modal is not None:
                 for mode, k in zip(

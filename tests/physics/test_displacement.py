@@ -17,10 +17,10 @@ def test_a_displacement_is_that_of_the_move(angle: float) -> None:
         axis, quaternion = chance.normal(size=3), chance.normal(size=4)
         move = np.concatenate([chance.normal(size=3), angle * axis / np.linalg.norm(axis)])
         pose = np.concatenate([chance.normal(size=3), quaternion / np.linalg.norm(quaternion)])
-        found = displacement(pose, displace_pose(pose, move))
-        np.testing.assert_allclose(found[:3], move[:3], atol=1e-12)
-        assert np.linalg.norm(found[3:]) == pytest.approx(angle, abs=1e-7)
+        result = displacement(pose, displace_pose(pose, move))
+        np.testing.assert_allclose(result[:3], move[:3], atol=1e-12)
+        assert np.linalg.norm(result[3:]) == pytest.approx(angle, abs=1e-7)
         same = min(
-            float(np.linalg.norm(found[3:] - sign * move[3:])) for sign in ((1.0, -1.0) if angle > 3.1 else (1.0,))
+            float(np.linalg.norm(result[3:] - sign * move[3:])) for sign in ((1.0, -1.0) if angle > 3.1 else (1.0,))
         )
         assert same < 1e-5, "half a turn is the same about both directions of its axis"

@@ -50,8 +50,8 @@ def seen(plant: Any) -> tuple[PlantInfo, dict[str, Any]]:
     """As a viewer gets it over the wire."""
     text = plain_shape(plant)
     assert 0 < len(text) <= 1 << 15
-    found = read_shape(text)
-    return PlantInfo("arm", 1e-3, "free", None, None, (), plant.outputs, shape=found), found
+    shape = read_shape(text)
+    return PlantInfo("arm", 1e-3, "free", None, None, (), plant.outputs, shape=shape), shape
 
 
 @pytest.mark.full
@@ -89,11 +89,11 @@ def test_a_mesh_is_thinned_and_rounded_to_a_thousandth_of_its_size() -> None:
     points, corners = simplify_mesh(vertices, faces, 200)
     assert 60 < len(points) <= 200
     assert corners.max() < len(points)
-    made = mesh(vertices, faces, at(z=1.0), most=200)
-    assert made is not None
-    found = made.as_data()
-    steps = np.frombuffer(b64decode(found["points"]), "<i2").reshape(-1, 3)
-    np.testing.assert_allclose(steps / 32767.0 * 0.5 * np.array(made.size), made.vertices, atol=4e-4)
+    built = mesh(vertices, faces, at(z=1.0), most=200)
+    assert built is not None
+    result = built.as_data()
+    steps = np.frombuffer(b64decode(result["points"]), "<i2").reshape(-1, 3)
+    np.testing.assert_allclose(steps / 32767.0 * 0.5 * np.array(built.size), built.vertices, atol=4e-4)
 
 
 @pytest.mark.parametrize("given", [{"kind": "cone"}, {"kind": "mesh"}])

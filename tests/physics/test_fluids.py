@@ -186,16 +186,16 @@ def test_waves_and_their_derivatives():
 def test_a_function_of_place_and_time_is_a_flow_too():
     model = single(Strip(0.5, drag=(0.3, 20.0, 12.0), placement=PLACE))
     state = State(np.array([1.0, 2, 3]), np.array([1.0, 0, 0, 0]), np.zeros(0), np.zeros(6), np.zeros(0))
-    seen = []
+    observed = []
 
     def field(x, t):
-        seen.append((x.copy(), t))
+        observed.append((x.copy(), t))
         return np.array([0.3, 0.2, -0.1])
 
     got = fluid_wrench(model, state, Flow(field=field), 0.25)
     np.testing.assert_allclose(got, fluid_wrench(model, state, Flow((0.3, 0.2, -0.1))), atol=1e-14)
-    np.testing.assert_allclose(seen[0][0], state.position + PLACE.position)
-    assert seen[0][1] == 0.25
+    np.testing.assert_allclose(observed[0][0], state.position + PLACE.position)
+    assert observed[0][1] == 0.25
     with pytest.raises(rtmms.ModelError, match="field must return 3 finite numbers"):
         fluid_wrench(model, state, Flow(field=lambda x, t: np.array([np.nan, 0, 0])))
     with pytest.raises(rtmms.ModelError, match="flow: gradient must be"):
@@ -217,11 +217,11 @@ def test_a_function_costs_the_step_its_second_order():
     errors = [np.max(np.abs(end(dt).vector - exact)) for dt in (24e-3, 12e-3)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
     plant = end(24e-3)
-    seen, blob = plant.observe(), plant.snapshot()
+    observed, blob = plant.observe(), plant.snapshot()
     plant.reset()
     plant.observe()
     plant.restore(blob)
-    np.testing.assert_array_equal(plant.observe()["joint_torque"], seen["joint_torque"])
+    np.testing.assert_array_equal(plant.observe()["joint_torque"], observed["joint_torque"])
 
 
 def test_buoyancy_lifts_what_is_lighter_than_its_fluid():
@@ -269,47 +269,47 @@ def test_energy_closes_term_by_term_for_bodies_that_turn_any_way(flow):
     bodies = [Body("b", **BODY, elements=[strip, TETHER, *wakes]), arm]
     joint = Joint("j", "b", "arm", axis=(0.48, 0.6, 0.64), placement=PLACE, stiffness=2.0, damping=0.3)
     tree = Mechanism("two", bodies, [joint], gravity=(0.0, 0.0, -9.81))
-    h, seen = 1e-4, []
+    h, observed = 1e-4, []
     plant = TreePlant(tree, h, initial=random_state(rtmms.compile(tree), 12), flow=flow, audited=True)
     for _ in range(5):
-        seen.append({name: float(value) for name, value in plant.observe().items() if np.ndim(value) == 0})
+        observed.append({name: float(value) for name, value in plant.observe().items() if np.ndim(value) == 0})
         plant.step(plant.neutral)
-    rate = np.dot([1.0, -8.0, 0.0, 8.0, -1.0], [one["energy"] for one in seen]) / (12.0 * h)
-    powers = [seen[2][f"{name}_power"] for name in ("flow", "wake", "drag", "damping")]
+    rate = np.dot([1.0, -8.0, 0.0, 8.0, -1.0], [item["energy"] for item in observed]) / (12.0 * h)
+    powers = [observed[2][f"{name}_power"] for name in ("flow", "wake", "drag", "damping")]
     assert min(map(abs, powers)) > 0.01
     assert rate == pytest.approx(sum(powers), abs=1e-8 * sum(map(abs, powers)))
 
 
 def test_an_elongated_body_with_its_axes_exchanged_exchanges_its_sides():
-    given = {"start": 0.0, "end": 0.4, "pieces": 3, "density": 1000.0, "friction": 0.01}
-    one = elongated_body("b", lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), **given, cross=(0.7, 1.1))
-    other = elongated_body("b", lambda x: (0.05 - 0.02 * x, 0.02 + 0.01 * x), **given, cross=(1.1, 0.7))
-    for mine, theirs in zip(one.elements, other.elements, strict=True):
+    values = {"start": 0.0, "end": 0.4, "pieces": 3, "density": 1000.0, "friction": 0.01}
+    item = elongated_body("b", lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), **values, cross=(0.7, 1.1))
+    other = elongated_body("b", lambda x: (0.05 - 0.02 * x, 0.02 + 0.01 * x), **values, cross=(1.1, 0.7))
+    for mine, theirs in zip(item.elements, other.elements, strict=True):
         np.testing.assert_allclose(mine.drag, np.array(theirs.drag)[[0, 2, 1]], rtol=1e-12)
         np.testing.assert_allclose(mine.added, np.array(theirs.added)[[0, 2, 1]], rtol=1e-12)
         assert mine.displaced == pytest.approx(theirs.displaced, rel=1e-12)
     first = 0.2 * (1.0 - np.sqrt(0.6))  # m, the first of three points of Gauss
-    assert one.elements[0].drag[1] == pytest.approx(1000.0 * 0.7 * (0.05 - 0.02 * first), rel=1e-12)
+    assert item.elements[0].drag[1] == pytest.approx(1000.0 * 0.7 * (0.05 - 0.02 * first), rel=1e-12)
 
 
 def test_sections_of_an_elongated_body_add_up_to_it_and_too_few_are_refused():
     """A cone of 0.4 m from (0.02, 0.05) to (0.024, 0.042) m: mass, first and second moment are those of polynomials."""
-    given = {"half_axes": lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), "start": 0.0, "end": 0.4, "density": 800.0}
+    values = {"half_axes": lambda x: (0.02 + 0.01 * x, 0.05 - 0.02 * x), "start": 0.0, "end": 0.4, "density": 800.0}
     x = np.polynomial.Polynomial([0.0, 1.0])
     area = 800.0 * np.pi * (0.02 + 0.01 * x) * (0.05 - 0.02 * x)
     mass, moment, about = ((area * x**k).integ()(0.4) for k in range(3))
     across = (0.25 * area * (0.05 - 0.02 * x) ** 2).integ()(0.4)
-    body = elongated_body("b", pieces=3, **given)
+    body = elongated_body("b", pieces=3, **values)
     assert body.mass == pytest.approx(mass, rel=1e-12)
     assert body.first_moment[0] == pytest.approx(moment, rel=1e-12)
     assert body.inertia[1, 1] == pytest.approx(about + across, rel=1e-12)
     with pytest.raises(rtmms.ModelError, match=r"body 'b': 1 sections are too few: the error .* is 31 %"):
-        elongated_body("b", pieces=1, **given)
+        elongated_body("b", pieces=1, **values)
 
 
 def test_the_couple_of_a_tapering_section_is_that_of_its_own_acceleration():
     """M (a - a without it) = - m dV2/dt about e3, V2 across at the middle (48): of the acceleration that is found."""
-    e, m, found, h = PLACE.rotation, 0.7 * 0.05, [], 1e-6  # 0.7 m of 0.05 kg
+    e, m, result, h = PLACE.rotation, 0.7 * 0.05, [], 1e-6  # 0.7 m of 0.05 kg
     for couple in (0.0, 0.05):
         strip = Strip(0.7, drag=(0.3, 20.0, 12.0), added=(0.2, 3.0, 2.0), couple=couple, placement=PLACE)
         tree = Mechanism("one", [Body("b", **BODY, elements=[strip])], gravity=(0, 0, -9.81))
@@ -317,9 +317,9 @@ def test_the_couple_of_a_tapering_section_is_that_of_its_own_acceleration():
         state = random_state(model, 13)
         plant = TreePlant(tree, h, initial=state)
         plant.step(plant.neutral)
-        found.append((plant.vector[-6:] - state.twist) / h)
-    across = e[:, 1] @ (found[1][:3] + np.cross(found[1][3:], PLACE.position))
-    lacking = dynamics.mass_matrix(model, state) @ (found[1] - found[0])
+        result.append((plant.vector[-6:] - state.twist) / h)
+    across = e[:, 1] @ (result[1][:3] + np.cross(result[1][3:], PLACE.position))
+    lacking = dynamics.mass_matrix(model, state) @ (result[1] - result[0])
     assert abs(m * across) > 0.01
     np.testing.assert_allclose(lacking, [0.0, 0.0, 0.0, *(-m * across * e[:, 2])], atol=2e-4 * abs(m * across))
 
@@ -331,7 +331,7 @@ def test_each_wake_pulls_at_its_own_body():
     bodies = [Body(name, **BODY, elements=wakes) for name in ("b", "arm")]
     model = rtmms.compile(Mechanism("two", bodies, [Joint("j", "b", "arm", placement=PLACE)], gravity=(0, 0, 0)))
     state = random_state(model, 14)
-    twists, found = dynamics.body_twists(model, state), fluid_wrench(model, state)
+    twists, result = dynamics.body_twists(model, state), fluid_wrench(model, state)
     for name in ("b", "arm"):
         row, wrench = model.body(name), np.zeros(6)
         for wake in wakes:
@@ -341,4 +341,4 @@ def test_each_wake_pulls_at_its_own_body():
             if v[0] < 0.0:
                 force = turn @ (added[0] * v[0] - 0.5 * (added[0] @ v + added[1] @ w) * np.eye(3)[0])
                 wrench += [*force, *(turn @ added[1] * v[0] + np.cross(at, force))]
-        np.testing.assert_allclose(found[row], wrench, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(result[row], wrench, rtol=1e-12, atol=1e-14)

@@ -112,12 +112,12 @@ def test_equations_of_every_element(kind: str, accelerating: bool) -> None:
 
 def immersed_robots() -> list[str]:
     """Robots that are trees of bodies on which water or air acts."""
-    found = []
-    for one in entry_points(group="rtmms.plants"):
-        plant = rtmms.load(one.name, **START.get(one.name, {}))
+    result = []
+    for entry in entry_points(group="rtmms.plants"):
+        plant = rtmms.load(entry.name, **START.get(entry.name, {}))
         if isinstance(plant, TreePlant) and plant.model.elements:
-            found.append(one.name)
-    return sorted(found)
+            result.append(entry.name)
+    return sorted(result)
 
 
 START: dict[str, dict[str, Any]] = {"fish": {"preset": "swimming"}}
@@ -134,17 +134,17 @@ def test_every_robot_in_a_fluid_is_tested() -> None:
 
 def swaying(plant: Any, k: int) -> Array:
     """Commands about neutral, well within limits."""
-    most = np.array([min(0.2, 0.2 if c.upper is None else 0.2 * (c.upper - c.neutral)) for c in plant.actuators])
+    maximum = np.array([min(0.2, 0.2 if c.upper is None else 0.2 * (c.upper - c.neutral)) for c in plant.actuators])
     neutral = np.array([c.neutral for c in plant.actuators])
-    found: Array = neutral + most * np.sin(0.05 * k + np.arange(len(neutral)))
-    return found
+    result: Array = neutral + maximum * np.sin(0.05 * k + np.arange(len(neutral)))
+    return result
 
 
 def run(plant: Any, steps: int) -> dict[str, Array]:
     for k in range(steps):
         plant.step(swaying(plant, k))
-    seen: dict[str, Array] = plant.observe()
-    return seen
+    outputs: dict[str, Array] = plant.observe()
+    return outputs
 
 
 def agree(still: dict[str, Array], moving: dict[str, Array], gone: Array, within: float) -> None:
@@ -156,7 +156,8 @@ def agree(still: dict[str, Array], moving: dict[str, Array], gone: Array, within
 
 
 @pytest.mark.parametrize("robot", [
-    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.full) for one in ROBOTS
+    robot if robot in ("eel", "torpedo", "fluid_swimmer") else pytest.param(robot, marks=pytest.mark.full)
+    for robot in ROBOTS
 ])  # fmt: skip
 def test_equations_of_every_robot(robot: str) -> None:
     plant, other = (rtmms.load(robot, **START.get(robot, {})) for _ in range(2))
@@ -172,13 +173,14 @@ def test_equations_of_every_robot(robot: str) -> None:
 
 @pytest.mark.parametrize("method", [m if m == "rk4" else pytest.param(m, marks=pytest.mark.full) for m in METHODS])
 @pytest.mark.parametrize("robot", [
-    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.full) for one in ROBOTS
+    robot if robot in ("eel", "torpedo", "fluid_swimmer") else pytest.param(robot, marks=pytest.mark.full)
+    for robot in ROBOTS
 ])  # fmt: skip
 def test_runs_of_every_robot(robot: str, method: str) -> None:
     """A uniform current, and one that accelerates: there the still water's gravity is less by as much."""
-    given = START.get(robot, {})
+    values = START.get(robot, {})
     method = "implicit2" if robot == "fish" and method in ("rk4", "abam") else method
-    plant = rtmms.load(robot, integrator=method, **given)
+    plant = rtmms.load(robot, integrator=method, **values)
     steps, gravity = 60, plant.model.gravity.copy()
     first = plant.state
     drift = first.twist[:3] + first.rotation.T @ U
@@ -198,8 +200,8 @@ def test_runs_of_every_robot(robot: str, method: str) -> None:
 @pytest.mark.parametrize("robot", ["manta", "continuous_eel"])
 def test_runs_of_robots_with_a_current_of_their_own(robot: str) -> None:
     keys = CURRENT[robot]
-    given = {keys: tuple(U)} if isinstance(keys, str) else dict(zip(keys, U.tolist(), strict=True))
-    still, moving = rtmms.load(robot), rtmms.load(robot, **given)
+    values = {keys: tuple(U)} if isinstance(keys, str) else dict(zip(keys, U.tolist(), strict=True))
+    still, moving = rtmms.load(robot), rtmms.load(robot, **values)
     first = moving.observe()
     if robot == "manta":
         moving.place(velocity=first["velocity"] + U)
@@ -233,8 +235,8 @@ def test_a_robot_moves_in_a_composition_as_alone(composition: str) -> None:
     """The true state: instruments see another depth and another velocity, of course."""
     ends = []
     for u in (np.zeros(3), U):
-        given = dict(zip(("current_x_m_s", "current_y_m_s", "current_z_m_s"), u.tolist(), strict=True))
-        inner = rtmms.load("torpedo", **given)
+        values = dict(zip(("current_x_m_s", "current_y_m_s", "current_z_m_s"), u.tolist(), strict=True))
+        inner = rtmms.load("torpedo", **values)
         inner.place(velocity=u)
         run(COMPOSITIONS[composition](inner), 60)
         ends.append(inner.observe())

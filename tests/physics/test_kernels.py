@@ -74,10 +74,10 @@ def test_an_evaluation_allocates_nothing():
 def cache_of(**environment: str) -> Path:
     """Where another process with these settings keeps its kernels."""
     code = "from rtmms.base.kernel_cache import cache_folder; print(cache_folder())"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
     )
-    return Path(found.stdout.strip())
+    return Path(result.stdout.strip())
 
 
 @pytest.mark.full

@@ -78,9 +78,9 @@ def test_lagranges_equations_give_the_same():
     model = rtmms.compile(mechanism)
     state, torque = any_state(model, 1)
     plain = Plain(mechanism, model.joint_names)
-    found, (kinetic, potential) = dynamics.energy(model, state), plain.energy(state.q, state.qd)
-    assert found.kinetic == pytest.approx(kinetic, rel=1e-12)
-    assert found.gravity + found.elastic == pytest.approx(potential, rel=1e-12)
+    result, (kinetic, potential) = dynamics.energy(model, state), plain.energy(state.q, state.qd)
+    assert result.kinetic == pytest.approx(kinetic, rel=1e-12)
+    assert result.gravity + result.elastic == pytest.approx(potential, rel=1e-12)
     ours, theirs = dynamics.forward_dynamics(model, state, torque).qdd, plain.accelerations(state.q, state.qd, torque)
     np.testing.assert_allclose(ours, theirs, atol=1e-8 * np.abs(theirs).max())
 
@@ -94,17 +94,17 @@ def test_inverse_direct_and_mass_matrix_agree(soft_base):
     inverse = dynamics.inverse_dynamics(model, state, direct.qdd)
     np.testing.assert_allclose(inverse.torque, torque, atol=1e-11)
     np.testing.assert_allclose(inverse.base_acceleration, direct.base_acceleration, atol=1e-11)
-    m, rest = dynamics.mass_matrix(model, state), dynamics.bias(model, state)
+    m, remaining = dynamics.mass_matrix(model, state), dynamics.bias(model, state)
     whole = np.concatenate([direct.base_acceleration, direct.qdd])
-    np.testing.assert_allclose(m @ whole + rest, np.concatenate([np.zeros(6), torque]), atol=1e-10)
+    np.testing.assert_allclose(m @ whole + remaining, np.concatenate([np.zeros(6), torque]), atol=1e-10)
     assert 0.5 * np.concatenate([state.twist, state.qd]) @ m @ np.concatenate([state.twist, state.qd]) == pytest.approx(
         dynamics.energy(model, state).kinetic, rel=1e-12
     )
     # body_accelerations are the rates of body_twists, jacobian their slope
     moved = [along(state, direct, s) for s in (1e-6, -1e-6)]
     slope = (dynamics.body_twists(model, moved[0]) - dynamics.body_twists(model, moved[1])) / 2e-6
-    found = dynamics.body_accelerations(model, state, direct.qdd, direct.base_acceleration)
-    np.testing.assert_allclose(found, slope, atol=1e-6 * np.abs(found).max())
+    result = dynamics.body_accelerations(model, state, direct.qdd, direct.base_acceleration)
+    np.testing.assert_allclose(result, slope, atol=1e-6 * np.abs(result).max())
     twists = dynamics.body_twists(model, state)
     j = dynamics.jacobian(model, state, "c.s1")
     np.testing.assert_allclose(j @ np.concatenate([state.twist, state.qd]), twists[model.body("c.s1")], atol=1e-12)
@@ -120,8 +120,8 @@ def test_rotors_springs_and_dampers_between_soft_bodies_count_both_ways(soft_bas
     direct = dynamics.forward_dynamics(model, state, torque)
     np.testing.assert_allclose(dynamics.inverse_dynamics(model, state, direct.qdd).torque, torque, atol=1e-11)
     accelerations = np.concatenate([direct.base_acceleration, direct.qdd])
-    found = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
-    np.testing.assert_allclose(found, np.concatenate([np.zeros(6), torque]), atol=1e-10)
+    result = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
+    np.testing.assert_allclose(result, np.concatenate([np.zeros(6), torque]), atol=1e-10)
 
 
 def along(state, rates, h):
@@ -202,15 +202,15 @@ def test_one_mode_twists_1_032_times_as_far_as_many_links_under_its_inertia():
     body = Body("w", modal=Modal(["twist"], k, pieces))
     root = [Joint("feather", "ground", "w", axis=(1, 0, 0), drive="motion")]
     model = rtmms.compile(Mechanism("one", [Body("ground", 1.0, inertia=np.eye(3)), body], root, "fixed", (0, 0, 0)))
-    one = -dynamics.inverse_dynamics(model, model.state(), np.array([1.0, 0.0])).torque[1] / k[0, 0]
+    item = -dynamics.inverse_dynamics(model, model.state(), np.array([1.0, 0.0])).torque[1] / k[0, 0]
     n = 400
     h = length / n
     # static, linear: a chain of equal shafts; the last torque is of the piece beyond the joint
     inertia = np.array([0.5, *np.ones(n - 1), 0.5]) * mass / n * 0.02**2 / 3.0
     torque = np.cumsum(inertia[::-1])[::-1][1:]
     many = -np.sum(torque * h / gi)
-    assert one / many == pytest.approx(1.032, abs=1e-3)
-    assert one / many == pytest.approx(32.0 / math.pi**3, rel=1e-4)
+    assert item / many == pytest.approx(1.032, abs=1e-3)
+    assert item / many == pytest.approx(32.0 / math.pi**3, rel=1e-4)
 
 
 def lattice(long=4):
@@ -300,10 +300,10 @@ def test_a_clamped_beam_has_its_frequencies():
     curvature = [lambda x, p=p: p * (p - 1) * x ** (p - 2) for p in powers]
     pieces = sections_along("beam", length, 8, lambda n, x, s: Body(n, rho_a * s), shapes)
     mass = sum(s.body.mass * np.outer(s.shape[:, 1], s.shape[:, 1]) for s in pieces)
-    own = own_modes(Modal(list(shapes), stiffness_of(curvature, lambda x: ei, length), pieces), mass, 2)
-    beta = (np.asarray(own.stiffness) * rho_a / ei) ** 0.25
+    current = own_modes(Modal(list(shapes), stiffness_of(curvature, lambda x: ei, length), pieces), mass, 2)
+    beta = (np.asarray(current.stiffness) * rho_a / ei) ** 0.25
     np.testing.assert_allclose(beta, [1.8751, 4.6941], rtol=1e-3)
-    model = rtmms.compile(Mechanism("b", [Body("beam", modal=own)], base="fixed", gravity=(0, 0, 0)))
+    model = rtmms.compile(Mechanism("b", [Body("beam", modal=current)], base="fixed", gravity=(0, 0, 0)))
     np.testing.assert_allclose(dynamics.mass_matrix(model, model.state()), np.eye(2), atol=1e-10)
 
 
@@ -353,9 +353,9 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
             math.fsum((-1.0) ** k * 2 * k * n2 ** (k - 1) / math.factorial(2 * k + first) for k in range(1, 30))
             for first in (2, 3)
         ]
-        found = plain(*(np.sqrt(n2) * axis))
-        assert found[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.MAX_SERIES_RAD2 else 1e-11)
-        assert found[4:] == pytest.approx(slopes, rel=5e-6)
+        result = plain(*(np.sqrt(n2) * axis))
+        assert result[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.MAX_SERIES_RAD2 else 1e-11)
+        assert result[4:] == pytest.approx(slopes, rel=5e-6)
 
 
 @pytest.mark.full  # the modal plants' kernels
@@ -369,6 +369,6 @@ def test_an_implicit_step_answers_the_slopes_of_all_springs_and_dampers():
     plant.step(plant.neutral)
     qdd = (plant.vector[-model.n :] - state.qd) / h
     c, k = (model.constant[1 : model.n + 1, column] for column in (C_DAMPING, C_STIFFNESS))
-    m, rest = (part[..., -model.n :] for part in (dynamics.mass_matrix(model, state), dynamics.bias(model, state)))
-    left = m[-model.n :] @ qdd + rest + h * (c + h * k) * qdd + h * k * state.qd
-    np.testing.assert_allclose(left, 0.0, atol=1e-9 * np.abs(rest).max())
+    m, remaining = (part[..., -model.n :] for part in (dynamics.mass_matrix(model, state), dynamics.bias(model, state)))
+    left = m[-model.n :] @ qdd + remaining + h * (c + h * k) * qdd + h * k * state.qd
+    np.testing.assert_allclose(left, 0.0, atol=1e-9 * np.abs(remaining).max())

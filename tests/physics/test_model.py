@@ -189,9 +189,9 @@ def test_added_inertia_that_would_give_energy_is_refused(size):
 def test_a_turned_placement_is_scipys_and_a_urdfs():
     from scipy.spatial.transform import Rotation
 
-    found = at(1.0, 2.0, 3.0, roll=0.3, pitch=-1.1, yaw=2.0)
-    np.testing.assert_allclose(found.rotation, Rotation.from_euler("xyz", [0.3, -1.1, 2.0]).as_matrix(), atol=1e-15)
-    assert found.position.tolist() == [1.0, 2.0, 3.0]
+    result = at(1.0, 2.0, 3.0, roll=0.3, pitch=-1.1, yaw=2.0)
+    np.testing.assert_allclose(result.rotation, Rotation.from_euler("xyz", [0.3, -1.1, 2.0]).as_matrix(), atol=1e-15)
+    assert result.position.tolist() == [1.0, 2.0, 3.0]
     assert np.array_equal(at(1.0).rotation, np.eye(3))
     with pytest.raises(rtmms.ModelError, match=r"roll, pitch and yaw must be finite, got 0\.0, nan, 0\.0"):
         at(pitch=math.nan)

@@ -11,10 +11,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "dynamics.md"
 
 
 def test_the_pages_program():
-    found = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
+    match = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
     names: dict = {}
-    exec(compile(found[1], str(PAGE), "exec"), names)
+    exec(compile(match[1], str(PAGE), "exec"), names)
     back = names["dynamics"].inverse_dynamics(names["model"], names["state"], names["out"].qdd)
     assert back.torque[0] == pytest.approx(0.2, abs=1e-12)
 

@@ -70,8 +70,8 @@ def test_mass_matrix_is_the_jacobians(joints, seed):
     twists = dynamics.body_twists(model, state)
     for body in mechanism.bodies:
         j = dynamics.jacobian(model, state, body.name)
-        own = _inertia(body)
-        total += j.T @ own @ j
+        current = _inertia(body)
+        total += j.T @ current @ j
         close(j @ nu, twists[model.body(body.name)], 1e-12)
     close(dynamics.mass_matrix(model, state), total, 1e-12)
     close(dynamics.energy(model, state).kinetic, 0.5 * nu @ total @ nu, 1e-12)
@@ -156,12 +156,12 @@ def test_one_body_is_newton_and_euler():
 def test_prescribed_base_takes_the_wrench_that_a_free_one_would_need():
     free = rtmms.compile(random_tree(6, 11))
     held = rtmms.compile(random_tree(6, 11, base="prescribed"))
-    state, torque, given = random_state(free, 1), np.arange(6.0), np.linspace(-1.0, 1.0, 6)
-    out = dynamics.forward_dynamics(held, state, torque, base_acceleration=given)
+    state, torque, values = random_state(free, 1), np.arange(6.0), np.linspace(-1.0, 1.0, 6)
+    out = dynamics.forward_dynamics(held, state, torque, base_acceleration=values)
     wrench = np.zeros((7, 6))
     wrench[0] = out.base_wrench
     again = dynamics.forward_dynamics(free, state, torque, wrench=wrench)
-    close(again.base_acceleration, given, 1e-9)
+    close(again.base_acceleration, values, 1e-9)
     close(again.qdd, out.qdd, 1e-9)
 
 

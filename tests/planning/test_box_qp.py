@@ -19,7 +19,7 @@ def programme(seed: int, n: int) -> tuple[np.ndarray, ...]:
 
 def by_enumeration(h: np.ndarray, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """The best of the feasible minima over all choices of low, high and free."""
-    best, found = np.inf, lower
+    best, result = np.inf, lower
     for choice in itertools.product((0, 1, 2), repeat=len(g)):
         x = np.where(np.array(choice) == 0, lower, upper)
         free = np.array(choice) == 2
@@ -28,8 +28,8 @@ def by_enumeration(h: np.ndarray, g: np.ndarray, lower: np.ndarray, upper: np.nd
         if (x >= lower - 1e-12).all() and (x <= upper + 1e-12).all():
             value = 0.5 * x @ h @ x + g @ x
             if value < best:
-                best, found = value, x
-    return found
+                best, result = value, x
+    return result
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -40,13 +40,13 @@ def test_the_mean_of_the_running_cost_and_the_last_state_with_memory(outputs: di
         return 7.0 * state.position[0] + memory[0]  # type: ignore[no-any-return]
 
     commands = np.random.default_rng(3).normal(size=(1, 2 * SAMPLES, 2))
-    taken = np.full(RUNS, 2 * SAMPLES)
-    found = made.total(outputs, commands, 0.1, 2, taken)
+    used = np.full(RUNS, 2 * SAMPLES)
+    result = made.total(outputs, commands, 0.1, 2, used)
     for run in range(RUNS):
         z, power = outputs["position"][run, :, 2], outputs["rod_power"][run]
         each = z**2 + power * commands[0, 1::2, 0] + 0.2 * np.arange(1, SAMPLES + 1) + np.arange(1, SAMPLES + 1)
         expected = each.mean() + 7.0 * outputs["position"][run, -1, 0] + SAMPLES
-        assert found[run] == pytest.approx(expected, rel=1e-12)
+        assert result[run] == pytest.approx(expected, rel=1e-12)
 
 
 def test_runs_that_ended_early_or_cost_no_number_are_infinite(outputs: dict[str, Any]) -> None:
@@ -56,8 +56,8 @@ def test_runs_that_ended_early_or_cost_no_number_are_infinite(outputs: dict[str,
 
     outputs["position"][:, :, 0] = 1.0
     outputs["position"][1, 3, 0] = np.nan
-    found = root.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, SAMPLES - 1, SAMPLES]))
-    assert found.tolist() == [1.0, math.inf, math.inf, 1.0]
+    result = root.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, SAMPLES - 1, SAMPLES]))
+    assert result.tolist() == [1.0, math.inf, math.inf, 1.0]
 
 
 def test_what_numba_cannot_compile_is_reported_in_a_sentence(outputs: dict[str, Any]) -> None:
@@ -110,31 +110,31 @@ def test_wrong_costs_are_refused(make: Any, text: str) -> None:
 @pytest.mark.full
 def test_given_costs_are_those_of_the_general_loop(outputs: dict[str, Any]) -> None:
     """The kept kernels of the tasks hold no second law."""
-    way = course("helix", radius_m=1.0, rise_m=-0.5, turns=1.0, depth_m=0.0)
-    for made in (along_course(way, 0.4, 0.1 * SAMPLES), hold(1.0, 0.5, 0.4, 0.1 * SAMPLES)):
-        general = Cost(made.running, POSE, made.memory, made.data)
-        assert made.terminal_cost is not None
-        general.terminal(made.terminal_cost)
-        given = outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, 2, SAMPLES])
-        found, expected = made.total(*given), general.total(*given)
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
-        assert np.isinf(found).tolist() == [False, False, True, False]
+    route = course("helix", radius_m=1.0, rise_m=-0.5, turns=1.0, depth_m=0.0)
+    for built in (along_course(route, 0.4, 0.1 * SAMPLES), hold(1.0, 0.5, 0.4, 0.1 * SAMPLES)):
+        general = Cost(built.running, POSE, built.memory, built.data)
+        assert built.terminal_cost is not None
+        general.terminal(built.terminal_cost)
+        values = outputs, np.zeros((1, 1, 1)), 0.1, 1, np.array([SAMPLES, SAMPLES, 2, SAMPLES])
+        result, expected = built.total(*values), general.total(*values)
+        np.testing.assert_allclose(result, expected, rtol=1e-13)
+        assert np.isinf(result).tolist() == [False, False, True, False]
 
 
 def test_on_a_course_only_what_is_late_costs() -> None:
     """Level and along it, at its speed, nothing does; a tenth to the side costs its square."""
-    way = course("waypoints", waypoints="0 0 0; 10 0 0")
-    made = along_course(way, 0.5, 1.0)
+    route = course("waypoints", waypoints="0 0 0; 10 0 0")
+    built = along_course(route, 0.5, 1.0)
     place = np.zeros((1, 10, 3))
     place[0, :, 0] = 0.3 + 0.05 * np.arange(1, 11)
-    found = {
+    result = {
         "position": place, "quaternion": np.tile([1.0, 0, 0, 0], (1, 10, 1)),
         "velocity": np.tile([0.5, 0, 0], (1, 10, 1)), "angular_velocity": np.zeros((1, 10, 3)),
     }  # fmt: skip
-    assert begin_at(made, np.array([0.3, 0.0, 0.0])) == pytest.approx(0.3)
-    assert made.total(found, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] == pytest.approx(0.0, abs=1e-20)
+    assert begin_at(built, np.array([0.3, 0.0, 0.0])) == pytest.approx(0.3)
+    assert built.total(result, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] == pytest.approx(0.0, abs=1e-20)
     place[0, :, 1] = 0.1
-    cost = made.total(found, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
+    cost = built.total(result, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
     assert cost == pytest.approx(0.01 + 0.5 * 0.01, rel=1e-9)
 
 
@@ -155,8 +155,8 @@ def test_a_head_that_swings_with_its_beat_costs_no_more_at_the_end(what: str) ->
     else:
         runs["quaternion"][:, :, 0], runs["quaternion"][:, :, 3] = np.cos(0.5 * swing), np.sin(0.5 * swing)
         cost = sway_holding(0.0, 0.0, 0.2, 2.5)
-    found = cost.total(runs, np.zeros((1, 1, 1)), 0.025, 1, np.array([100, 100]))
+    result = cost.total(runs, np.zeros((1, 1, 1)), 0.025, 1, np.array([100, 100]))
     swinging = np.mean(swing**2) * (1.0 if what == "course" else 0.5)
     high = runs["position"][1, :, 2]
     going = 2.0 * high[50:].mean() - high[:50].mean()
-    np.testing.assert_allclose(found, [swinging, swinging + np.mean(high**2) + 2.0 * going**2], atol=1e-12)
+    np.testing.assert_allclose(result, [swinging, swinging + np.mean(high**2) + 2.0 * going**2], atol=1e-12)

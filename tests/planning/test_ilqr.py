@@ -83,9 +83,9 @@ def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
     linear = rtmms.linearise(plant)
     gains, p = riccati(linear.a, linear.b)
     x = plant.present()[0][plant.coordinates().state_indices]
-    found = planner(plant, STAGES + 1, STAGES * plant.dt, regularisation=0.0)
-    expected = found.plan(np.zeros(0), 0.0)
-    policy = found.policy
+    result = planner(plant, STAGES + 1, STAGES * plant.dt, regularisation=0.0)
+    expected = result.plan(np.zeros(0), 0.0)
+    policy = result.policy
     assert policy is not None
     assert expected.iterations <= 2
     assert expected.least == pytest.approx(x @ p @ x, rel=1e-7)
@@ -99,8 +99,8 @@ def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
         state = linear.a @ state + linear.b @ u
 
 
-def objective(found: IterativeLqr, knots: np.ndarray) -> float:
-    return found.total(found.stages.roll(knots))
+def objective(iterative_lqr: IterativeLqr, knots: np.ndarray) -> float:
+    return iterative_lqr.total(iterative_lqr.stages.roll(knots))
 
 
 @pytest.mark.parametrize("change", [0.0, 0.3])
@@ -108,8 +108,8 @@ def test_within_limits_a_plan_is_optimal(change: float) -> None:
     """Straight lines from knot to knot, four steps a stage, forces at most 1 N: the conditions of Karush, Kuhn and
     Tucker, by differences of the cost itself."""
     plant = away(carts(limit=1.0))
-    found = planner(plant, 9, 8 * 4 * plant.dt, samples=60, change=change)
-    expected = found.plan(np.zeros(0), 0.0)
+    result = planner(plant, 9, 8 * 4 * plant.dt, samples=60, change=change)
+    expected = result.plan(np.zeros(0), 0.0)
     knots, limit = expected.variables, 1.0
     assert np.abs(knots).max() <= limit
     at_limit = np.abs(knots[1:]) >= limit - 1e-9
@@ -120,11 +120,11 @@ def test_within_limits_a_plan_is_optimal(change: float) -> None:
         for sign in (1.0, -1.0):  # beyond its limit the plant itself would stop a force
             moved = knots.copy()
             moved[t + 1, i] = np.clip(moved[t + 1, i] + sign * by, -limit, limit)
-            ends.append((objective(found, moved), moved[t + 1, i]))
+            ends.append((objective(result, moved), moved[t + 1, i]))
         slope[t, i] = (ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1])
     assert (slope[at_limit] * np.sign(knots[1:][at_limit]) <= 1e-6).all()
     assert np.abs(slope[~at_limit]).max() < 2e-4 * np.abs(slope).max()
-    assert expected.least == pytest.approx(objective(found, knots), rel=1e-12)
+    assert expected.least == pytest.approx(objective(result, knots), rel=1e-12)
 
 
 @rtmms.cost(outputs=("joint_position", "joint_velocity"))
@@ -151,14 +151,14 @@ def test_the_cost_never_rises_and_the_pendulum_swings_up() -> None:
     plant = pendulum()
     knots = Knots(plant.actuators, 31, 3.0, np.zeros(1))
     knots.home[1:, 0] = 0.02  # hanging still no slope shows where to
-    found = IterativeLqr(plant, knots, upright, samples=1)
-    costs = [objective(found, knots.home)]
+    result = IterativeLqr(plant, knots, upright, samples=1)
+    costs = [objective(result, knots.home)]
     for _ in range(150):
-        expected = found.plan(np.zeros(0), 0.0)
+        expected = result.plan(np.zeros(0), 0.0)
         costs.append(expected.least)
         assert expected.spread >= 0.0
     assert (np.diff(costs) <= 1e-12).all()
-    angle = found.motion.outputs["joint_position"][-1, 0] if found.motion is not None else 0.0
+    angle = result.motion.outputs["joint_position"][-1, 0] if result.motion is not None else 0.0
     assert math.cos(angle) < -0.98
     assert np.abs(expected.variables).max() <= 0.2
 
@@ -184,12 +184,12 @@ def quadrotor() -> Any:
 def test_a_quadrotor_that_lies_on_its_back_rights_itself(quadrotor: Any) -> None:
     quadrotor.reset()
     quadrotor.place(quaternion=(0.1, math.sqrt(0.99), 0.0, 0.0))
-    found = IterativeLqr(
+    result = IterativeLqr(
         quadrotor, Knots(quadrotor.actuators, 31, 1.2, np.full(4, 468.0)), level, samples=80, threads=2, change=1e-3
     )
-    expected = found.plan(np.zeros(0), 0.0)
-    assert found.motion is not None
-    q = found.motion.outputs["quaternion"][-1]
+    expected = result.plan(np.zeros(0), 0.0)
+    assert result.motion is not None
+    q = result.motion.outputs["quaternion"][-1]
     assert 2.0 * math.asin(math.hypot(q[1], q[2])) < math.radians(10.0)
     assert expected.variables.min() >= 0.0
     assert expected.variables.max() <= 800.0
@@ -197,14 +197,14 @@ def test_a_quadrotor_that_lies_on_its_back_rights_itself(quadrotor: Any) -> None
         quadrotor, Knots(quadrotor.actuators, 31, 1.2, np.full(4, 468.0)), level, samples=80, change=1e-3
     )
     assert alone.plan(np.zeros(0), 0.0).variables.tobytes() == expected.variables.tobytes()
-    found.close()
+    result.close()
 
 
 def test_when_time_is_up_the_best_so_far_counts(quadrotor: Any) -> None:
     """One iteration is always done: a plan that is late is better than none."""
     quadrotor.reset()
-    found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level)
-    expected = found.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
+    result = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level)
+    expected = result.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
     assert (expected.good, expected.iterations) == (True, 1)
     assert expected.shown.shape[1:] == (3, 3)
     assert len(expected.shown) >= 1  # the motion that it began from
@@ -214,11 +214,11 @@ def test_when_time_is_up_the_best_so_far_counts(quadrotor: Any) -> None:
 
 def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
     quadrotor.reset()
-    found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level, samples=3)
-    found.plan(np.zeros(0), 0.0)
-    mean = found.mean.copy()
-    found.samples = 0
-    expected = found.plan(np.zeros(0), 0.04)
+    result = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level, samples=3)
+    result.plan(np.zeros(0), 0.0)
+    mean = result.mean.copy()
+    result.samples = 0
+    expected = result.plan(np.zeros(0), 0.04)
     np.testing.assert_allclose(expected.variables[:9], mean[2:], rtol=1e-14)
     np.testing.assert_allclose(expected.variables[9:], mean[[-1, -1]])
 
@@ -229,10 +229,10 @@ def test_what_something_holds_is_planned_with(quadrotor: Any) -> None:
         return commands
 
     quadrotor.reset()
-    found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 460.0)), level, samples=3)
-    expected = found.plan(np.zeros(0), 0.0, fixed=stuck)
-    assert found.motion is not None
-    np.testing.assert_array_equal(found.motion.knots[:, 1], 500.0)
+    result = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 460.0)), level, samples=3)
+    expected = result.plan(np.zeros(0), 0.0, fixed=stuck)
+    assert result.motion is not None
+    np.testing.assert_array_equal(result.motion.knots[:, 1], 500.0)
     np.testing.assert_array_equal(expected.variables[:, 1], 460.0)  # asked for as before: it might follow again
     assert np.abs(expected.variables[1:, 0] - 460.0).min() > 0.1
 
@@ -265,9 +265,9 @@ def test_slopes_of_a_cost_are_those_along_the_chart(quadrotor: Any) -> None:
 
     def cost(x: np.ndarray) -> float:
         chart.write(x[:k])
-        seen = quadrotor.observe()
+        outputs = quadrotor.observe()
         memory = np.array([0.3])
-        value = odd.running(as_fields(seen), knots[2] + x[k:], 0.04, memory)
+        value = odd.running(as_fields(outputs), knots[2] + x[k:], 0.04, memory)
         return float(value) / 2.0
 
     size = np.concatenate([stages.coordinates.size, stages.reach])
@@ -279,10 +279,10 @@ def test_slopes_of_a_cost_are_those_along_the_chart(quadrotor: Any) -> None:
     assert (np.linalg.eigvalsh(hessian * size[:, None] * size)[:, 0] > -1e-9).all()
 
 
-def as_fields(seen: dict[str, Any]) -> Any:
+def as_fields(observed: dict[str, Any]) -> Any:
     from types import SimpleNamespace
 
-    return SimpleNamespace(**{name.replace(".", "_"): value for name, value in seen.items()})
+    return SimpleNamespace(**{name.replace(".", "_"): value for name, value in observed.items()})
 
 
 def test_a_convex_cost_has_its_own_hessian(quadrotor: Any) -> None:

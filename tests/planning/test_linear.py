@@ -47,8 +47,8 @@ def test_it_predicts_twenty_half_strokes_of_the_full_model(moth: Any, linear: St
 
 
 def test_commands_go_in_lines_from_knot_to_knot() -> None:
-    found = np.concatenate([lines(np.array([[0.0], [1.0], [3.0]]), 4), lines(np.array([[1.0], [3.0], [3.0]]), 4)])
-    np.testing.assert_allclose(found[:, 0], [0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0, 3.0])
+    result = np.concatenate([lines(np.array([[0.0], [1.0], [3.0]]), 4), lines(np.array([[1.0], [3.0], [3.0]]), 4)])
+    np.testing.assert_allclose(result[:, 0], [0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0, 3.0])
 
 
 def test_like_knots_on_both_sides_move_it_in_its_plane_of_symmetry(linear: StrokeMap) -> None:
@@ -99,9 +99,9 @@ def test_within_limits_it_is_the_least_of_the_box_by_scipy(moth: Any, linear: St
     z = np.concatenate([linear.off(1, state, 0.0, PLACE), np.zeros(8)])
     # 1/2 v'Hv + g'v = 1/2 |L'v + L^-1 g|^2 + ...
     lower = np.linalg.cholesky(planner._h[1])
-    found: Any = lsq_linear(lower.T, -np.linalg.solve(lower, planner._cross[1] @ z), (-0.02, 0.02), tol=1e-14)
-    assert np.isclose(np.abs(found.x), 0.02).sum() > 4
-    np.testing.assert_allclose(plan.variables.ravel(), found.x, atol=1e-6)
+    result: Any = lsq_linear(lower.T, -np.linalg.solve(lower, planner._cross[1] @ z), (-0.02, 0.02), tol=1e-14)
+    assert np.isclose(np.abs(result.x), 0.02).sum() > 4
+    np.testing.assert_allclose(plan.variables.ravel(), result.x, atol=1e-6)
 
 
 def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear: StrokeMap) -> None:

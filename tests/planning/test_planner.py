@@ -31,9 +31,9 @@ def planner(model: Any) -> Iterator[Planner]:
     model.reset()
     parts = Knots(model.actuators, 3, 0.5, np.full(4, HOVER))
     parts.scale[:] = 20.0
-    made = Planner(model, parts, higher, horizon_s=0.5, samples=24, seed=4)
-    yield made
-    made.close()
+    built = Planner(model, parts, higher, horizon_s=0.5, samples=24, seed=4)
+    yield built
+    built.close()
 
 
 def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, model: Any) -> None:
@@ -52,8 +52,8 @@ def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, mod
 
 
 def test_when_time_is_up_the_best_so_far_counts(planner: Planner) -> None:
-    found = planner.plan(planner.variables.start(), 0.0, time.monotonic() - 1.0)
-    assert (found.finished, found.good) == (CHUNK, True)
+    result = planner.plan(planner.variables.start(), 0.0, time.monotonic() - 1.0)
+    assert (result.finished, result.good) == (CHUNK, True)
 
 
 def test_a_cost_that_is_no_number_leaves_the_plan(model: Any) -> None:
@@ -63,23 +63,23 @@ def test_a_cost_that_is_no_number_leaves_the_plan(model: Any) -> None:
 
     parts = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
     planner = Planner(model, parts, none, horizon_s=0.1, samples=8)
-    found = planner.plan(parts.start(), 0.0)
-    assert (found.good, found.failed) == (False, 8)
-    np.testing.assert_array_equal(found.variables, parts.home)
+    result = planner.plan(parts.start(), 0.0)
+    assert (result.good, result.failed) == (False, 8)
+    np.testing.assert_array_equal(result.variables, parts.home)
     planner.close()
 
 
 def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
-    seen: list[Any] = []
+    observed: list[Any] = []
 
     def stuck(commands: Any) -> Any:
         commands[..., 0] = HOVER
-        seen.append(commands)
+        observed.append(commands)
         return commands
 
     planner.plan(planner.variables.start(), 0.0, fixed=stuck)
-    assert len(seen) == 2
-    assert all((block[..., 0] == HOVER).all() for block in seen)
+    assert len(observed) == 2
+    assert all((block[..., 0] == HOVER).all() for block in observed)
 
 
 @pytest.mark.parametrize(

@@ -45,25 +45,25 @@ class Scripted(Exchange):
 
 def recorder(path: Path, plant: Pendulum, *, patient: bool = True, seed: int = 0) -> Recorder:
     run = {"robot": "pendulum", "preset": None, "parameters": {}, "seed": seed, "mode": "free", "rate": 1.0}
-    made = Recorder(path, describe(plant, run), period_s=None, patient=patient)
-    made.await_ready()
-    return made
+    built = Recorder(path, describe(plant, run), period_s=None, patient=patient)
+    built.await_ready()
+    return built
 
 
-def loop_of(plant: Pendulum, kept: Recorder, steps: int, seed: int = 0) -> Loop:
+def loop_of(plant: Pendulum, stored: Recorder, steps: int, seed: int = 0) -> Loop:
     plant.reset(seed)
-    loop = Loop(plant, Scripted(), MonotonicClock(), Free(), Policies(), Statistics(), [kept], steps=steps, seed=seed)
-    kept.bind(loop)
+    loop = Loop(plant, Scripted(), MonotonicClock(), Free(), Policies(), Statistics(), [stored], steps=steps, seed=seed)
+    stored.bind(loop)
     return loop
 
 
 def record(path: Path, steps: int, plant: Pendulum | None = None) -> dict[str, Any]:
     """A whole run; returns what became of the log."""
     plant = plant or Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, steps)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, steps)
     try:
         outcome = loop.run()
-        return kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+        return stored.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()

@@ -55,8 +55,8 @@ def test_every_command_that_reads_a_log_reports_that_it_was_cut_off(
     whole = (folder / "run.mcap").read_bytes()
     (tmp_path / "run.mcap").write_bytes(whole)
     (tmp_path / "half.mcap").write_bytes(whole[: len(whole) // 2])
-    made = {"csv": ("-o", "half.csv"), "plot": ("-o", "half.png"), "movie": ("-o", "half.gif")}.get(words[-1], ())
-    result = rtmms(tmp_path, *words, "half.mcap", *made)
+    built = {"csv": ("-o", "half.csv"), "plot": ("-o", "half.png"), "movie": ("-o", "half.gif")}.get(words[-1], ())
+    result = rtmms(tmp_path, *words, "half.mcap", *built)
     assert "half.mcap: the log was cut off after" in result.err, (result.status, result.err)
 
 

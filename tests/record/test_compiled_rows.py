@@ -105,7 +105,7 @@ print(full)
 def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
     ring, count = Ring.create(2, 9, 16), 8_000
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    taken: list[int] = []
+    used: list[int] = []
     with subprocess.Popen([sys.executable, "-c", PRODUCER, str(ring.descriptor), str(count)], env=environment,
                           pass_fds=(ring.descriptor,), stdout=subprocess.PIPE, text=True) as producer:  # fmt: skip
         while producer.poll() is None or ring.head != ring.tail:
@@ -113,14 +113,14 @@ def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
                 n, double = row.ints
                 assert double == 2 * n
                 assert row.floats == np.full(9, float(n)).tobytes()
-                taken.append(n)
+                used.append(n)
         assert producer.stdout is not None
         full = int(producer.stdout.read())
     assert producer.returncode == 0
     assert ring.dropped == 0
-    assert len(taken) + full == count
-    assert taken == sorted(set(taken))
-    assert taken, "some found room in the ring"
+    assert len(used) + full == count
+    assert used == sorted(set(used))
+    assert used, "some found room in the ring"
     ring.close()
 
 
@@ -141,24 +141,24 @@ def test_a_judged_step_is_reported_by_one_row(tmp_path: Path) -> None:
         return judged[2 - attribution.unreported]
 
     attribution.take_judged = report
-    plant, kept = Pendulum(), recorder(tmp_path / "run.mcap", Pendulum(), patient=False)
+    plant, stored = Pendulum(), recorder(tmp_path / "run.mcap", Pendulum(), patient=False)
     try:
-        kept.bind(loop_of(attribution))
-        kept.start(plant.observe())
+        stored.bind(loop_of(attribution))
+        stored.start(plant.observe())
 
         def offered(step: int) -> tuple[int, ...]:
-            kept.ready(step)
-            return tuple(kept._head[-3:])
+            stored.ready(step)
+            return tuple(stored._head[-3:])
 
         assert offered(10) == offered(10) == (5, 1, -1)
-        kept.after_step(10, 0.1, plant.observe(), np.zeros(2), Applied())  # it had it
+        stored.after_step(10, 0.1, plant.observe(), np.zeros(2), Applied())  # it had it
         assert offered(11) == (6, 2, -1)
-        kept.ring.push(tuple(kept._head), bytes(8 * kept.ring.floats))  # as compiled code does
+        stored.ring.push(tuple(stored._head), bytes(8 * stored.ring.floats))  # as compiled code does
         assert offered(12) == (7, -1, 3)
-        kept.ring.push(tuple(kept._head), bytes(8 * kept.ring.floats))
+        stored.ring.push(tuple(stored._head), bytes(8 * stored.ring.floats))
         assert offered(13) == (-1, -1, -1)
     finally:
-        kept.close()
+        stored.close()
 
 
 @pytest.mark.full
@@ -166,40 +166,40 @@ def test_a_judged_step_is_reported_by_one_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("expected", [True, False])
 def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(expected: bool, tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant, patient=False)
+    stored = recorder(path, plant, patient=False)
     from rtmms.loop.row_kernels import push_row
 
-    numbers = np.zeros(kept.ring.floats)
-    names = {signal["name"]: len(np.ravel(plant.observe()[signal["name"]])) for signal in kept.origin["outputs"]}
+    numbers = np.zeros(stored.ring.floats)
+    names = {signal["name"]: len(np.ravel(plant.observe()[signal["name"]])) for signal in stored.origin["outputs"]}
     places, to = {}, numbers.ctypes.data
     for name, count in names.items():
         places[name] = (to, count)
         to += 8 * count
     try:
-        kept.bind(loop_of())
-        kept.start(plant.observe())
-        at = kept.row_memory((numbers.ctypes.data, len(plant.actuators)), CompiledOutputs(0, (), places))
+        stored.bind(loop_of())
+        stored.start(plant.observe())
+        at = stored.row_memory((numbers.ctypes.data, len(plant.actuators)), CompiledOutputs(0, (), places))
         assert at
-        kept.ready(0)
+        stored.ready(0)
         for step in range(3):
-            kept._head[RowHead._fields.index("step")] = step
+            stored._head[RowHead._fields.index("step")] = step
             assert push_row(at)
         until = time.monotonic() + PATIENCE_S
-        while kept.ring.tail < 1 and time.monotonic() < until:
+        while stored.ring.tail < 1 and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.1)
-        assert (kept.ring.tail, kept.ring.head, kept.ring.settled) == (1, 4, 1)
+        assert (stored.ring.tail, stored.ring.head, stored.ring.settled) == (1, 4, 1)
         if expected:
-            kept.note_set_points(2, {"angle_deg": 1.0})
-            assert kept.ring.settled == 1
-            kept.watch()
-            assert kept.ring.settled == 4
-            assert kept.finish({"ended": "duration", "message": ""}, None)["rows"] == 4
+            stored.note_set_points(2, {"angle_deg": 1.0})
+            assert stored.ring.settled == 1
+            stored.watch()
+            assert stored.ring.settled == 4
+            assert stored.finish({"ended": "duration", "message": ""}, None)["rows"] == 4
         else:
-            assert kept.process.stdin is not None
-            kept.process.stdin.close()
-            assert kept.process.wait(10.0) == 0
+            assert stored.process.stdin is not None
+            stored.process.stdin.close()
+            assert stored.process.wait(10.0) == 0
     finally:
-        kept.close()
+        stored.close()
     rows = [(row.step, row.set_points) for row in open_log(path).rows() if isinstance(row, Step)]
     assert rows == [(0, None), (1, None), (2, {"angle_deg": 1.0} if expected else None)]

@@ -53,15 +53,15 @@ def called(*text: str) -> Result:
 
 
 def info(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(called("log", "info", str(path), "--json").stdout)
-    return found
+    content: dict[str, Any] = json.loads(called("log", "info", str(path), "--json").stdout)
+    return content
 
 
 @pytest.mark.full
 def test_a_sound_log_has_no_damage(written: Path) -> None:
     assert len(chunk_places(written)) >= 3
-    found = info(written)
-    assert (found["steps"], found["missing"], found["whole"], found["damage"]) == (STEPS, 0, True, [])
+    result = info(written)
+    assert (result["steps"], result["missing"], result["whole"], result["damage"]) == (STEPS, 0, True, [])
     assert called("replay", "--check", str(written)).return_value == 0
 
 
@@ -77,9 +77,9 @@ def test_a_flipped_bit_in_a_chunk_costs_that_chunk_alone(written: Path, tmp_path
     assert steps == sorted(steps)
     assert steps[-1] == STEPS - 1
     assert 0 < len(steps) < STEPS
-    found = info(bad)
-    assert (found["steps"], found["missing"], found["whole"]) == (len(steps), STEPS - len(steps), False)
-    assert f"damaged at byte {begin}" in found["damage"][0]
+    results = info(bad)
+    assert (results["steps"], results["missing"], results["whole"]) == (len(steps), STEPS - len(steps), False)
+    assert f"damaged at byte {begin}" in results["damage"][0]
     result = called("replay", "--check", str(bad))
     assert result.return_value == 1
     assert f"damaged at byte {begin}" in result.stderr

@@ -43,19 +43,20 @@ class Forgetful(Scripted):
 @pytest.mark.full
 def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     path, plant, clock = tmp_path / "run.mcap", Pendulum(), FakeClock(10**9)
-    kept = recorder(path, plant)
+    stored = recorder(path, plant)
     plant.reset(0)
     attribution = FaultAttribution(PERIOD_NS, PERIOD_NS // 2, None, lambda: (0, 0))
     loop = Loop(
-        plant, Forgetful(clock), clock, Realtime(Schedule(PERIOD_NS, PERIOD_NS // 2)), Policies(), Statistics(), [kept],
+        plant, Forgetful(clock), clock, Realtime(Schedule(PERIOD_NS, PERIOD_NS // 2)), Policies(), Statistics(),
+        [stored],
         steps=40, beside=LoopServices(attribution=attribution),
     )  # fmt: skip
-    kept.bind(loop)
+    stored.bind(loop)
     outcome = loop.run()
-    kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
-    kept.close()
+    stored.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+    stored.close()
     with path.open("rb") as file:
         output = [json.loads(message.data) for _, channel, message in make_reader(file).iter_messages("/event")]
-    (found,) = [event for event in output if event["event"] == "causes"]
-    assert (found["step"], found["miss"], found["overrun"]) == (5, "peer_late", "")
+    (result,) = [event for event in output if event["event"] == "causes"]
+    assert (result["step"], result["miss"], result["overrun"]) == (5, "peer_late", "")
     assert [row.step for row in open_log(path).rows()] == [0, *range(40)]

@@ -19,18 +19,18 @@ def test_samples_last_seconds_and_timings_are_those_of_the_run(tmp_path: Path) -
     plant, path, steps = Pendulum(), tmp_path / "run.mcap", 900
     trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, None, apart_s=SAMPLE_S)
     recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, steps)
-    loop.view.observers = (trace, recent, kept)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, steps)
+    loop.view.observers = (trace, recent, stored)
     try:
         outcome = loop.run()
-        kept.finish({"ended": outcome.ended, "message": "", "steps": steps}, None)
+        stored.finish({"ended": outcome.ended, "message": "", "steps": steps}, None)
     finally:
-        kept.close()
-    found = gather(open_log(path), Pendulum())
-    for one, other in ((trace, found.trace), (recent, found.recent)):
-        assert np.array_equal(one.read()[0], other.read()[0])
-        for name, values in one.read()[1].items():
+        stored.close()
+    result = gather(open_log(path), Pendulum())
+    for item, other in ((trace, result.trace), (recent, result.recent)):
+        assert np.array_equal(item.read()[0], other.read()[0])
+        for name, values in item.read()[1].items():
             assert values.tobytes() == other.read()[1][name].tobytes()
-    assert found.statistics.counters() == loop.statistics.counters()
-    assert found.statistics.timing_us()["plant"]["max"] == loop.statistics.timing_us()["plant"]["max"]
+    assert result.statistics.counters() == loop.statistics.counters()
+    assert result.statistics.timing_us()["plant"]["max"] == loop.statistics.timing_us()["plant"]["max"]

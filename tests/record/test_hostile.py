@@ -59,12 +59,18 @@ def rewritten(sound: Path, path: Path, name: str, change: Callable[[Any], Any]) 
             k: writer.register_channel(c.topic, c.message_encoding, schemas[c.schema_id])
             for k, c in summary.channels.items()
         }
-        for found in reader.iter_attachments():
-            data = found.data
-            if found.name == name:
+        for iter_attachment in reader.iter_attachments():
+            data = iter_attachment.data
+            if iter_attachment.name == name:
                 changed = change(json.loads(data))
                 data = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
-            writer.add_attachment(found.create_time, found.log_time, found.name, found.media_type, data)
+            writer.add_attachment(
+                iter_attachment.create_time,
+                iter_attachment.log_time,
+                iter_attachment.name,
+                iter_attachment.media_type,
+                data,
+            )
         for _, channel, message in reader.iter_messages():
             data = change(message.data) if channel.topic == name else message.data
             writer.add_message(channels[channel.id], message.log_time, data, message.publish_time, message.sequence)
@@ -159,9 +165,9 @@ def test_set_points_are_numbers_and_words(sound: Path, tmp_path: Path) -> None:
         return json.dumps({**json.loads(data), "event": "set_points", "values": values}).encode()
 
     path = rewritten(sound, tmp_path / "points.mcap", "/event", as_set_points)
-    found = next(row.set_points for row in open_log(path).rows() if isinstance(row, Step) and row.set_points)
-    assert found.keys() == {"depth_m", "path", "heading_deg"}
-    assert np.isnan(found["depth_m"])
+    result = next(row.set_points for row in open_log(path).rows() if isinstance(row, Step) and row.set_points)
+    assert result.keys() == {"depth_m", "path", "heading_deg"}
+    assert np.isnan(result["depth_m"])
 
 
 @pytest.mark.parametrize(("change", "text"), [
@@ -207,7 +213,7 @@ def test_a_table_of_a_damaged_log_leaves_the_one_before(sound: Path, tmp_path: P
         with pytest.raises(ModelError, match="outcome: expected str"):
             program.main(["log", kind, str(path), "-o", str(table)], standalone_mode=False)
         assert table.read_text() == before
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.mcap", "before.csv", "before.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.mcap", "before.csv", "before.parquet"]
 
 
 @pytest.mark.parametrize("change", [
@@ -447,8 +453,8 @@ def test_what_a_log_contains_is_printed_as_text(sound: Path, tmp_path: Path) -> 
         return {**origin_fields, "mode": f"free\nwhole     yes{ESCAPE}", "versions": versions, "command_line": "\x9b2J"}
 
     log = rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)
-    one, other = tmp_path / "[" / "oops].mcap", tmp_path / "oops].mcap"
-    for copy in (one, other):  # of one name, so that `compare` prints their paths: "[/oops]" is markup to rich
+    item, other = tmp_path / "[" / "oops].mcap", tmp_path / "oops].mcap"
+    for copy in (item, other):  # of one name, so that `compare` prints their paths: "[/oops]" is markup to rich
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(log.read_bytes())
     both = ("compare", "[/oops].mcap", "oops].mcap")
@@ -535,7 +541,7 @@ def test_a_scenario_overwrites_its_own_figure_and_log(tmp_path: Path, sound: Pat
 def test_zenoh_takes_no_endpoint_that_is_a_file() -> None:
     """Zenoh deletes what stands at the path of a socket."""
     zenoh = pytest.importorskip("rtmms_bridges.zenoh")
-    bridge = next(one for one in vars(zenoh).values() if isinstance(one, type) and hasattr(one, "zenoh_config"))
+    bridge = next(var for var in vars(zenoh).values() if isinstance(var, type) and hasattr(var, "zenoh_config"))
     for field in ("listen", "connect"):
         with pytest.raises(ModelError, match=f"{field}: expected SCHEME/ADDRESS"):
             bridge(**{field: ("unixsock-stream//tmp/notes.txt",)})

@@ -76,22 +76,22 @@ def test_killing_the_run_loses_nothing_that_was_handed_over(tmp_path: Path, seed
     assert run.returncode == -signal.SIGKILL
     finished, writer = page[0], page[1]
     _await_end(writer)
-    found = steps_of(log)
-    assert found == list(range(len(found)))
-    assert finished <= len(found) <= finished + 1
+    results = steps_of(log)
+    assert results == list(range(len(results)))
+    assert finished <= len(results) <= finished + 1
     end = open_log(log).end
     assert end is not None
     assert (end.ended, end.whole, end.state) == ("killed", True, None)
     result = rerun(open_log(log))
-    assert (result.steps, result.first, result.unchecked) == (len(found), None, "")
+    assert (result.steps, result.first, result.unchecked) == (len(results), None, "")
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_killing_the_writer_keeps_what_it_had_written_and_the_run_goes_on(tmp_path: Path, seed: int) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, 100_000)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, 100_000)
     kill_at = time.monotonic() + random.Random(seed).uniform(0.02, 0.6)
     noted, killed = -1, 0
     try:
@@ -99,57 +99,57 @@ def test_killing_the_writer_keeps_what_it_had_written_and_the_run_goes_on(tmp_pa
         while loop.step < 100 or noted < 0 or loop.step < killed + 2000:
             loop.advance(loop.step)
             if noted < 0 and time.monotonic() > kill_at and loop.step >= 100:
-                kept.process.kill()
-                kept.process.wait()
-                noted, killed = kept.ring.note(WRITTEN), loop.step
-        assert kept.watch() == [f"the writer of {path} ended; later steps are not in the log"]
-        assert kept.watch() == []  # reported once
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+                stored.process.kill()
+                stored.process.wait()
+                noted, killed = stored.ring.note(WRITTEN), loop.step
+        assert stored.watch() == [f"the writer of {path} ended; later steps are not in the log"]
+        assert stored.watch() == []  # reported once
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert (report["rows"], report["whole"]) == (noted, False)
     assert report["dropped"] == loop.step + 1 - noted
-    found = steps_of(path)
-    assert found == list(range(len(found)))
-    assert len(found) >= noted - 1  # the first row is the start
+    results = steps_of(path)
+    assert results == list(range(len(results)))
+    assert len(results) >= noted - 1  # the first row is the start
     assert open_log(path).end is None
     result = rerun(open_log(path))
-    assert (result.steps, result.first, result.unchecked) == (len(found), None, "")
+    assert (result.steps, result.first, result.unchecked) == (len(results), None, "")
 
 
 def limited(path: Path, plant: Pendulum) -> Recorder:
     """A recorder whose writer alone has little room."""
-    kept = recorder(path, plant, patient=False)
-    resource.prlimit(kept.process.pid, resource.RLIMIT_FSIZE, (ROOM, resource.RLIM_INFINITY))
-    return kept
+    stored = recorder(path, plant, patient=False)
+    resource.prlimit(stored.process.pid, resource.RLIMIT_FSIZE, (ROOM, resource.RLIM_INFINITY))
+    return stored
 
 
 @pytest.mark.full
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
 def test_a_full_disk_costs_counted_rows_and_no_step(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
-    kept = limited(path, plant)
-    loop = loop_of(plant, kept, 30_000)
+    stored = limited(path, plant)
+    loop = loop_of(plant, stored, 30_000)
     message: list[str] = []
     try:
         loop._begin()
         while loop.step < 30_000:
             loop.advance(loop.step)
             if loop.step % 100 == 0:
-                message += kept.watch()
+                message += stored.watch()
                 time.sleep(0.001)
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert loop.step == 30_000
     assert f"{path}: the disk takes no more; steps are dropped from the log" in message
     assert report["whole"] is False
     assert report["dropped"] > 0
     assert report["rows"] + report["dropped"] == 30_001
     assert path.stat().st_size <= ROOM
-    found = steps_of(path)
-    assert len(found) == report["rows"] - 1
-    assert found == sorted(set(found))
+    result = steps_of(path)
+    assert len(result) == report["rows"] - 1
+    assert result == sorted(set(result))
     assert open_log(path).end is None
 
 
@@ -157,51 +157,51 @@ def test_a_full_disk_costs_counted_rows_and_no_step(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
 def test_a_disk_that_has_room_again_takes_the_rest_and_the_gap_is_named(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
-    kept = limited(path, plant)
-    loop = loop_of(plant, kept, None)
+    stored = limited(path, plant)
+    loop = loop_of(plant, stored, None)
     try:
         loop._begin()
-        while kept.ring.dropped < 50:
+        while stored.ring.dropped < 50:
             loop.advance(loop.step)
-        resource.prlimit(kept.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-        while kept.ring.room < kept.ring.capacity // 2:
+        resource.prlimit(stored.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        while stored.ring.room < stored.ring.capacity // 2:
             time.sleep(0.001)
         for _ in range(10):
             loop.advance(loop.step)
-        dropped = kept.ring.dropped
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        dropped = stored.ring.dropped
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert (report["whole"], report["dropped"], report["rows"]) == (True, dropped, loop.step + 1 - dropped)
-    found = steps_of(path)
-    assert len(found) == loop.step - dropped
-    assert found[-1] == loop.step - 1
+    results = steps_of(path)
+    assert len(results) == loop.step - dropped
+    assert results[-1] == loop.step - 1
     end = open_log(path).end
     assert end is not None
     assert end.dropped == dropped
-    gap = next(at for at, step in enumerate(found) if step != at)
+    gap = next(at for at, step in enumerate(results) if step != at)
     result = rerun(open_log(path))
     assert (result.steps, result.first) == (gap, None)
-    assert result.unchecked == f"step {gap} is not in the log, which goes on with step {found[gap]}"
+    assert result.unchecked == f"step {gap} is not in the log, which goes on with step {results[gap]}"
 
 
 @pytest.mark.full
 def test_a_slow_disk_is_waited_for_where_there_is_no_deadline(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
-    kept = recorder(path, plant, patient=True)
-    loop = loop_of(plant, kept, 5000)
+    stored = recorder(path, plant, patient=True)
+    loop = loop_of(plant, stored, 5000)
     try:
-        os.kill(kept.process.pid, signal.SIGSTOP)
+        os.kill(stored.process.pid, signal.SIGSTOP)
         stopped = True
         loop._begin()
         while loop.step < 5000:
-            if stopped and kept.ring.room == 1:  # the next row but one would have to wait
-                os.kill(kept.process.pid, signal.SIGCONT)
+            if stopped and stored.ring.room == 1:  # the next row but one would have to wait
+                os.kill(stored.process.pid, signal.SIGCONT)
                 stopped = False
             loop.advance(loop.step)
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert report == {"file": str(path), "rows": 5001, "dropped": 0, "whole": True}
     assert steps_of(path) == list(range(5000))
 

@@ -43,12 +43,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def by_hand(steps: int) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """(command, outputs after it) of each step, without loop, ring or file."""
-    plant, found = Pendulum(), []
+    plant, result = Pendulum(), []
     for step in range(steps):
         command = np.array([np.sin(0.1 * step), 0.5])
         plant.step(command)
-        found.append((command, plant.observe()))
-    return found
+        result.append((command, plant.observe()))
+    return result
 
 
 @pytest.mark.full
@@ -76,16 +76,16 @@ def test_any_reader_of_mcap_reads_it(written: Path) -> None:
 
     with written.open("rb") as file:
         reader = make_reader(file, validate_crcs=True)
-        found = [(channel.topic, schema.encoding, json.loads(message.data), message.log_time)
+        result = [(channel.topic, schema.encoding, json.loads(message.data), message.log_time)
                  for schema, channel, message in reader.iter_messages(log_time_order=False)]  # fmt: skip
         counts = {channel.topic: 0 for channel in reader.get_summary().channels.values()}  # type: ignore[union-attr]
         names = {attachment.name for attachment in reader.iter_attachments()}
-    for topic, encoding, message, _ in found:
+    for topic, encoding, message, _ in result:
         counts[topic] += 1
         assert encoding == "jsonschema"
         assert message["timestamp"] == message["step"] * 0.01
     assert counts == {"/state": STEPS + 1, "/command": STEPS, "/outcome": STEPS, "/timing": STEPS, "/event": 1}
-    assert [time for *_, time in found] == sorted(time for *_, time in found)
+    assert [time for *_, time in result] == sorted(time for *_, time in result)
     assert names == {"origin.json", "columns.bin", "end.json", "state.bin"}
 
 
@@ -122,10 +122,10 @@ def test_a_replay_gives_the_same_bits(written: Path) -> None:
 def test_a_replay_names_the_first_step_and_quantity_that_differ(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(Pendulum):
         def observe(self) -> dict[str, Any]:
-            found = super().observe()
+            outputs = super().observe()
             if self.state[2] > 4.199:
-                found["shape"][1, 2] = np.nextafter(found["shape"][1, 2], 10.0)
-            return found
+                outputs["shape"][1, 2] = np.nextafter(outputs["shape"][1, 2], 10.0)
+            return outputs
 
     monkeypatch.setattr("rtmms.plant.loading.build_plant", lambda *_, **__: Other())
     first = rerun(open_log(written)).first
@@ -150,17 +150,17 @@ def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
 @pytest.mark.parametrize(("seed", "unchecked"), [(3, ""), (1 << 70, "the seed of a reset was too large to be kept")])
 def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, unchecked: str) -> None:
     plant = Pendulum()
-    kept = recorder(tmp_path / "run.mcap", plant)
-    loop = loop_of(plant, kept, 50)
+    stored = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, stored, 50)
     try:
         loop.run()
         loop.ended = ""
         loop.restart(seed)
         loop.steps = 30
         loop.run()
-        kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     log = open_log(tmp_path / "run.mcap")
     starts = [row for row in log.rows() if isinstance(row, Start)]
     assert starts[0].seed == 0
@@ -172,8 +172,8 @@ def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, 
 @pytest.mark.full
 def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
     plant = Pendulum()
-    kept = recorder(tmp_path / "run.mcap", plant)
-    loop = loop_of(plant, kept, 40)
+    stored = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, stored, 40)
     try:
         loop._begin()
         for step in range(40):
@@ -181,9 +181,9 @@ def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
                 plant.state[0] += 0.1
                 loop.altered()
             loop.advance(step)
-        kept.finish({"ended": "duration", "message": "", "steps": 40}, None)
+        stored.finish({"ended": "duration", "message": "", "steps": 40}, None)
     finally:
-        kept.close()
+        stored.close()
     result = rerun(open_log(tmp_path / "run.mcap"))
     assert (result.steps, result.first) == (25, None)
     assert result.unchecked == "a request changed the state of the run at step 25"
@@ -204,13 +204,13 @@ def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) ->
     steps = [row for row in log.rows() if isinstance(row, Step)]
     assert len(lines) == STEPS
     for at, line in enumerate(lines):
-        found = dict(zip(names, line, strict=True))
+        result = dict(zip(names, line, strict=True))
         expected = steps[at].command.tolist() + steps[at].outputs.tolist()
         assert [float(text) for text in line[-len(expected) :]] == expected
         assert [table[name][at] for name in names[-len(expected) :]] == expected
-        assert (found["outcome"], found["step"]) == ("applied", str(at))
-        assert table["plant_ns"][at] == int(found["plant_ns"]) == steps[at].times[2]
-        assert found["slack_ns"] == ""
+        assert (result["outcome"], result["step"]) == ("applied", str(at))
+        assert table["plant_ns"][at] == int(result["plant_ns"]) == steps[at].times[2]
+        assert result["slack_ns"] == ""
         assert table["slack_ns"][at] is None
 
 
@@ -226,13 +226,13 @@ def test_something_else_is_refused(tmp_path: Path, content: bytes, reason: str) 
 
 
 def test_numbers_that_are_none_and_beyond_all_come_back() -> None:
-    found = Values([Signal("a.b", "", (), ""), Signal("a.c", "", (2,), ""), Signal("d", "", (2, 2), "")])
+    result = Values([Signal("a.b", "", (), ""), Signal("a.c", "", (2,), ""), Signal("d", "", (2, 2), "")])
     numbers = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 0.1, 1.7976931348623157e308]
-    text = encode(found.fields(numbers))
+    text = encode(result.fields(numbers))
     assert b"NaN" not in text
     assert b"Infinity" not in text
     for read in (decode, json.loads):
-        assert np.array(found.numbers(read(text))).tobytes() == np.array(numbers).tobytes()
+        assert np.array(result.numbers(read(text))).tobytes() == np.array(numbers).tobytes()
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
@@ -243,16 +243,16 @@ def test_finite_numbers_come_back_to_the_bit_either_way(numbers: list[float]) ->
 
 
 def test_a_name_that_begins_another_is_not_nested() -> None:
-    found = Values([Signal("left", "", (), ""), Signal("left.front", "", (), "")])
-    assert found.fields([1.0, 2.0]) == {"left": 1.0, "left.front": 2.0}
-    assert found.numbers({"left": 1.0, "left.front": 2.0}) == [1.0, 2.0]
+    result = Values([Signal("left", "", (), ""), Signal("left.front", "", (), "")])
+    assert result.fields([1.0, 2.0]) == {"left": 1.0, "left.front": 2.0}
+    assert result.numbers({"left": 1.0, "left.front": 2.0}) == [1.0, 2.0]
 
 
 @pytest.mark.full
 def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
     plant = Pendulum()
-    kept = recorder(tmp_path / "run.mcap", plant)
-    loop = loop_of(plant, kept, None)
+    stored = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, stored, None)
     try:
         loop._begin()
 
@@ -263,7 +263,7 @@ def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
         advance(300)
         assert growth(lambda: advance(2000)) < 100
     finally:
-        kept.close()
+        stored.close()
 
 
 class Tuned(Pendulum):
@@ -285,8 +285,8 @@ def test_parameters_that_were_set_are_set_again(
 ) -> None:
     monkeypatch.setattr("rtmms.plant.loading.build_plant", lambda robot, dt, preset, **more: Tuned())
     plant = Tuned()
-    kept = recorder(tmp_path / "run.mcap", plant)
-    loop = loop_of(plant, kept, 40)
+    stored = recorder(tmp_path / "run.mcap", plant)
+    loop = loop_of(plant, stored, 40)
 
     def change(length: float) -> None:
         plant.set(length=length)
@@ -309,9 +309,9 @@ def test_parameters_that_were_set_are_set_again(
                 loop.command[:] = 0.1
                 loop.advance(step)
         if not truncated:
-            kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+            stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     result = rerun(open_log(tmp_path / "run.mcap"))
     if truncated:
         assert (result.steps, result.first) == (5, None)
@@ -323,21 +323,21 @@ def test_parameters_that_were_set_are_set_again(
 @pytest.mark.full
 def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, 300)
-    after_step = kept.after_step
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, 300)
+    after_step = stored.after_step
 
-    def noted(step: int, *rest: Any) -> None:
+    def noted(step: int, *remaining: Any) -> None:
         if step in (20, 250):
-            kept.note_set_points(step, {"angle_deg": float(step), "way": "x" * 4000})
-        after_step(step, *rest)
+            stored.note_set_points(step, {"angle_deg": float(step), "way": "x" * 4000})
+        after_step(step, *remaining)
 
-    kept.after_step = noted  # type: ignore[method-assign]
+    stored.after_step = noted  # type: ignore[method-assign]
     try:
         outcome = loop.run()
-        kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+        stored.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     rows = [row for row in open_log(path).rows() if isinstance(row, Step)]
     assert len(rows) == 300
     assert {row.step: row.set_points["angle_deg"] for row in rows if row.set_points} == {20: 20.0, 250: 250.0}
@@ -346,21 +346,21 @@ def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_what_peers_want_noted_stands_before_its_step(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, 40)
-    after_step = kept.after_step
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, 40)
+    after_step = stored.after_step
 
-    def noted(step: int, *rest: Any) -> None:
-        after_step(step, *rest)
+    def noted(step: int, *remaining: Any) -> None:
+        after_step(step, *remaining)
         if step in (9, 29):
             loop.note({"grants": [float(step), 0.5], "by": "helics"})
 
-    kept.after_step = noted  # type: ignore[method-assign]
+    stored.after_step = noted  # type: ignore[method-assign]
     try:
         outcome = loop.run()
-        kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
+        stored.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     rows = [row for row in open_log(path).rows() if isinstance(row, Step)]
-    found = {row.step: row.notes for row in rows if row.notes}
-    assert found == {k: ({"grants": [k - 1.0, 0.5], "by": "helics"},) for k in (10, 30)}
+    result = {row.step: row.notes for row in rows if row.notes}
+    assert result == {k: ({"grants": [k - 1.0, 0.5], "by": "helics"},) for k in (10, 30)}

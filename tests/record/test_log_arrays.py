@@ -52,13 +52,13 @@ def without_columns(path: Path) -> LogArrays:
 
 def assert_same_as_messages(log: LogArrays, path: Path) -> None:
     steps, opened = steps_of(path), open_log(path)
-    assert log.step.tolist() == [one.step for one in steps]
-    assert log.outcomes.tolist() == [one.outcome for one in steps]
-    np.testing.assert_array_equal(log.time, [(one.step + 1) * opened.origin["dt"] for one in steps])
-    commands = np.array([one.command for one in steps])
+    assert log.step.tolist() == [step.step for step in steps]
+    assert log.outcomes.tolist() == [step.outcome for step in steps]
+    np.testing.assert_array_equal(log.time, [(step.step + 1) * opened.origin["dt"] for step in steps])
+    commands = np.array([step.command for step in steps])
     np.testing.assert_array_equal(np.stack([*log.commands.values()], axis=1), commands)
     for name, values in log.items():
-        expected = np.array([opened.split(one.outputs)[name] for one in steps])
+        expected = np.array([opened.split(step.outputs)[name] for step in steps])
         np.testing.assert_array_equal(values, expected)
 
 
@@ -109,28 +109,28 @@ def test_no_such_file_and_no_log(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_set_points_hold_from_their_step_until_the_next_change_or_reset(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
+    stored = recorder(path, plant)
     changes = {
         (0, 1): {"depth_m": 2.0, "cross_track_m": "circle"},
         (0, 3): {"speed_m_s": 0.5},
         (1, 2): {"depth_m": 1.0},
     }
-    row, runs = kept.after_step, list[int]()
+    row, runs = stored.after_step, list[int]()
 
-    def noted(step: int, *rest: Any) -> None:
+    def noted(step: int, *remaining: Any) -> None:
         if (runs[-1], step) in changes:
-            kept.note_set_points(step, changes[runs[-1], step])
-        row(step, *rest)
+            stored.note_set_points(step, changes[runs[-1], step])
+        row(step, *remaining)
 
-    kept.after_step = noted  # type: ignore[method-assign]
+    stored.after_step = noted  # type: ignore[method-assign]
     try:
         for run in range(2):
             runs.append(run)
-            loop_of(plant, kept, 5).run()
-            kept.clear()
-        kept.finish({"ended": "steps", "message": "", "steps": 5}, None)
+            loop_of(plant, stored, 5).run()
+            stored.clear()
+        stored.finish({"ended": "steps", "message": "", "steps": 5}, None)
     finally:
-        kept.close()
+        stored.close()
     nan = np.nan
     for log in (rtmms.read_log(path), without_columns(path)):
         assert list(log.run) == [0] * 5 + [1] * 5
@@ -143,19 +143,19 @@ def test_set_points_hold_from_their_step_until_the_next_change_or_reset(tmp_path
 @pytest.mark.full
 def test_resets_and_notes(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, 3)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, 3)
     try:
-        kept.start(plant.observe())
-        kept.note(0, {"text": "begin"})
+        stored.start(plant.observe())
+        stored.note(0, {"text": "begin"})
         loop.run()
-        kept.clear()
-        kept.start(plant.observe())
-        kept.finish({"ended": "steps", "message": "", "steps": 3}, None)
+        stored.clear()
+        stored.start(plant.observe())
+        stored.finish({"ended": "steps", "message": "", "steps": 3}, None)
     finally:
-        kept.close()
+        stored.close()
     for log in (rtmms.read_log(path), without_columns(path)):
-        assert [(one["step"], one["values"]) for one in log.notes] == [(0, {"text": "begin"})]
+        assert [(note["step"], note["values"]) for note in log.notes] == [(0, {"text": "begin"})]
         assert len(log.run) == 3
         assert set(log.run.tolist()) <= {0, 1}
 
@@ -224,12 +224,12 @@ def with_columns(sound: Path, path: Path, change: Callable[[dict[str, Any], byte
     with sound.open("rb") as file, path.open("wb") as out:
         reader, writer = make_reader(file), Writer(out)
         writer.start()
-        for found in reader.iter_attachments():
-            data = found.data
-            if found.name == COLUMNS:
+        for iter_attachment in reader.iter_attachments():
+            data = iter_attachment.data
+            if iter_attachment.name == COLUMNS:
                 length = struct.unpack_from("<I", data)[0]
                 data = change(json.loads(data[8 : 8 + length]), data[8 + length :])
-            writer.add_attachment(0, 0, found.name, found.media_type, data)
+            writer.add_attachment(0, 0, iter_attachment.name, iter_attachment.media_type, data)
         writer.finish()  # type: ignore[no-untyped-call]
     return path
 
@@ -277,8 +277,8 @@ def test_a_large_array_from_a_small_log_is_refused(written: Path, monkeypatch: p
 
 
 def test_large_outputs_have_no_column() -> None:
-    found = [Signal("a", "", (2,), ""), Signal("large", "", (20,), ""), Signal("b", "", (), "")]
-    assert [name for name, *_ in ColumnWriter([Signal("u", "", (), "")], found)._columns] == [
+    result = [Signal("a", "", (2,), ""), Signal("large", "", (20,), ""), Signal("b", "", (), "")]
+    assert [name for name, *_ in ColumnWriter([Signal("u", "", (), "")], result)._columns] == [
         "command u", "output a", "output b",
     ]  # fmt: skip
 
@@ -294,7 +294,7 @@ def test_pandas(written: Path) -> None:
     assert table.index.name == "time"
     assert table.shape[0] == STEPS
     assert list(table.columns[:3]) == ["run", "step", "outcome"]
-    name = next(name for name, one in log.items() if one.ndim == 1)
+    name = next(name for name, item in log.items() if item.ndim == 1)
     np.testing.assert_array_equal(table[name], log[name])
 
 
@@ -340,15 +340,15 @@ def test_tables_of_some_outputs_and_steps(written: Path, tmp_path: Path) -> None
         assert done.status == 0
         return [line.split(",") for line in done.out.splitlines()]
 
-    full, some = lines(), lines("--outputs", "ang*", "--every", "7")
-    columns = [k for k, name in enumerate(full[0]) if name in some[0]]
-    assert [full[0][k] for k in columns] == some[0]
-    assert "angle" in some[0]
-    assert len(some[0]) < len(full[0])
-    untimed = [k for k, name in enumerate(some[0]) if not name.endswith("_ns")]
-    for one, other in zip(some[1:], full[1::7], strict=True):
+    full, subset = lines(), lines("--outputs", "ang*", "--every", "7")
+    columns = [k for k, name in enumerate(full[0]) if name in subset[0]]
+    assert [full[0][k] for k in columns] == subset[0]
+    assert "angle" in subset[0]
+    assert len(subset[0]) < len(full[0])
+    untimed = [k for k, name in enumerate(subset[0]) if not name.endswith("_ns")]
+    for item, other in zip(subset[1:], full[1::7], strict=True):
         picked = [other[k] for k in columns]
-        assert [one[k] for k in untimed] == [picked[k] for k in untimed]
+        assert [item[k] for k in untimed] == [picked[k] for k in untimed]
 
 
 @pytest.mark.full

@@ -33,38 +33,38 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, RingWait, list[str]]
     monkeypatch.setattr(patience, "STALL_REPORT_S", 0.02)
     monkeypatch.setattr(patience, "MAX_HOPELESS_STALL_S", 0.04)
     monkeypatch.setattr(patience, "MAX_STALL_S", 0.1)
-    ring, found = Full(), list[str]()
+    ring, result = Full(), list[str]()
     alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
-    made = RingWait(ring, alive, lambda: False)  # type: ignore[arg-type]
-    made.report = found.append
-    return ring, made, found
+    built = RingWait(ring, alive, lambda: False)  # type: ignore[arg-type]
+    built.report = result.append
+    return ring, built, result
 
 
 def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, RingWait, list[str]]) -> None:
-    ring, made, found = waiting
-    made.wait()
-    assert found == [
+    ring, built, result = waiting
+    built.wait()
+    assert result == [
         "the recorder has written nothing for 0.02 s: the run waits for it",
         "the recorder has written nothing for 0.1 s: the run goes on, and steps are dropped from the log",
     ]
-    made.report = lambda sentence: pytest.fail("it waited again for one that it had given up")
-    made.wait()
-    made.report = found.append
+    built.report = lambda sentence: pytest.fail("it waited again for one that it had given up")
+    built.wait()
+    built.report = result.append
     ring.tail += 1  # a row has been taken: it is waited for again
-    made.wait()
-    assert len(found) == 4
+    built.wait()
+    assert len(result) == 4
 
 
 def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
     waiting: tuple[Full, RingWait, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ring, made, _ = waiting
+    ring, built, _ = waiting
     monkeypatch.setattr(patience, "MAX_STALL_S", 1e9)
     ring.full = 1
-    made.wait()
-    ring.full, ring.tail, made._ending = 0, 8, lambda: True
-    made.wait()
-    assert not made.reported
+    built.wait()
+    ring.full, ring.tail, built._ending = 0, 8, lambda: True
+    built.wait()
+    assert not built.reported
 
 
 @pytest.mark.full
@@ -75,20 +75,20 @@ def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
     monkeypatch.setattr(patience, "STALL_REPORT_S", 0.1)
     monkeypatch.setattr(recorder, "STALL_REPORT_S", 0.1)
     monkeypatch.setattr(recorder, "END_S", 0.3)
-    plant, path, found = Pendulum(), tmp_path / "run.mcap", list[str]()
-    kept = runs.recorder(path, plant, patient=True)
-    kept.patience.report = found.append
-    loop = runs.loop_of(plant, kept, 2000)
+    plant, path, result = Pendulum(), tmp_path / "run.mcap", list[str]()
+    stored = runs.recorder(path, plant, patient=True)
+    stored.patience.report = result.append
+    loop = runs.loop_of(plant, stored, 2000)
     try:
-        os.kill(kept.process.pid, signal.SIGSTOP)
+        os.kill(stored.process.pid, signal.SIGSTOP)
         loop.run()
-        assert found == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
-        assert kept.watch() == []  # it was reported
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        assert result == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
+        assert stored.watch() == []  # it was reported
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert loop.step == 2000
-    assert found[1:] == [f"{path}: the recorder is not at its end; it is waited for, 0.3 s at most"]
+    assert result[1:] == [f"{path}: the recorder is not at its end; it is waited for, 0.3 s at most"]
     assert (report["whole"], report["rows"] + report["dropped"]) == (False, 2001)
-    assert report["dropped"] >= 2001 - kept.ring.capacity
+    assert report["dropped"] >= 2001 - stored.ring.capacity
     assert open_log(path).end is None  # what the writer had begun is in its place, without an end

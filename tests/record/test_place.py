@@ -45,16 +45,16 @@ def test_a_second_writer_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_a_log_that_was_taken_away_is_not_called_whole(tmp_path: Path, how: str) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, STEPS)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, STEPS)
     try:
         loop.run()
         part_of(path).unlink()
         if how == "replaced":
             part_of(path).write_bytes(b"another's")
-        report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        report = stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert (report["whole"], report["moved"]) == (False, True)
     assert not path.exists()
     if how == "replaced":
@@ -66,14 +66,14 @@ def test_the_log_before_stands_until_the_new_one_is_at_its_end(tmp_path: Path) -
     path, plant = tmp_path / "run.mcap", Pendulum()
     record(path, 5)
     before = path.read_bytes()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, STEPS)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, STEPS)
     try:
         loop.run()
         assert path.read_bytes() == before
-        kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
+        stored.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
-        kept.close()
+        stored.close()
     assert sum(1 for _ in open_log(path).rows()) == STEPS + 1
 
 
@@ -90,14 +90,14 @@ def test_a_run_that_never_began_leaves_the_log_before(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
-    kept = recorder(path, plant)
-    loop = loop_of(plant, kept, None)
+    stored = recorder(path, plant)
+    loop = loop_of(plant, stored, None)
     loop._begin()
-    while kept.ring.note(WRITTEN) < 10:
+    while stored.ring.note(WRITTEN) < 10:
         loop.advance(loop.step)
         time.sleep(0.0005)
-    kept.process.kill()
-    kept.close()
+    stored.process.kill()
+    stored.close()
     with pytest.raises(
         ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part exists: a run still writes it"
     ):

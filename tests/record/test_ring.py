@@ -51,10 +51,10 @@ def test_any_order_of_pushes_and_takes_is_a_bounded_queue(order: list[str | int]
 def test_a_consumer_may_take_only_what_it_saw_before() -> None:
     ring = Ring.create(1, 1, 8)
     ring.push((1,), bytes(8))
-    seen = ring.head
+    observed = ring.head
     ring.push((2,), bytes(8))
-    assert [row.ints for row in ring.take(seen)] == [(1,)]
-    assert [row.ints for row in ring.take(seen)] == []
+    assert [row.ints for row in ring.take(observed)] == [(1,)]
+    assert [row.ints for row in ring.take(observed)] == []
     assert [row.ints for row in ring.take()] == [(2,)]
     ring.close()
 
@@ -89,17 +89,17 @@ def test_rows_of_another_process_are_never_torn_and_a_slow_consumer_s_drops_are_
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", PRODUCER, str(ring.descriptor), str(count)], env=environment,
                           pass_fds=(ring.descriptor,)) as producer:  # fmt: skip
-        taken: list[int] = []
+        used: list[int] = []
         while producer.poll() is None or ring.head != ring.tail:
             for row in ring.take():
                 n, double = row.ints
                 assert double == 2 * n
                 assert row.floats == floats(n, 64)
-                taken.append(n)
+                used.append(n)
     assert producer.returncode == 0
-    assert len(taken) + ring.dropped == count
-    assert ring.head == len(taken) > 0
-    assert taken == sorted(set(taken))
+    assert len(used) + ring.dropped == count
+    assert ring.head == len(used) > 0
+    assert used == sorted(set(used))
     ring.close()
 
 

@@ -30,13 +30,13 @@ def test_rows_wait_while_the_pipe_is_full() -> None:
         pipe.settle()
         pipe.settle()
         assert ring.settled == 1
-        seen = b""
+        observed = b""
         while ring.settled == 1:
-            seen += reader.read(1 << 16)
+            observed += reader.read(1 << 16)
             pipe.settle()
         os.set_blocking(reads, False)
-        seen += reader.read(1 << 20) or b""
-        assert seen.endswith(b"}\n")
-        assert b'"set_points"' in seen
+        observed += reader.read(1 << 20) or b""
+        assert observed.endswith(b"}\n")
+        assert b'"set_points"' in observed
         pipe.settle()
         assert ring.settled == 3

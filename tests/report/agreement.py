@@ -33,10 +33,10 @@ def _lines(page: str, block: str) -> dict[str, str]:
     return {row[column]: " | ".join(row[:-1]) for row in cells}
 
 
-def _alike(one: str, two: str) -> bool:
-    if _NUMBER.sub("#", one) != _NUMBER.sub("#", two):
+def _alike(item: str, two: str) -> bool:
+    if _NUMBER.sub("#", item) != _NUMBER.sub("#", two):
         return False
-    return all(_close(a, b) for a, b in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True))
+    return all(_close(a, b) for a, b in zip(_NUMBER.findall(item), _NUMBER.findall(two), strict=True))
 
 
 def _close(a: str, b: str) -> bool:

@@ -21,15 +21,15 @@ from tests.report.runs import run
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that were written, to be asked what they show."""
-    kept: list[Figure] = []
+    stored: list[Figure] = []
     write = manta_figure.save
 
     def save(page: Figure, path: Path, dpi: int = 60) -> None:
-        kept.append(page)
+        stored.append(page)
         write(page, path, dpi=60)
 
     monkeypatch.setattr(manta_figure, "save", save)
-    return kept
+    return stored
 
 
 def _words(page: Figure) -> str:
@@ -68,9 +68,9 @@ def test_a_run_fills_every_panel(tmp_path: Path, swim: tuple[Any, ...], pages: l
 def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
     plant, trace, recent, *_ = swim
     manta_figure.draw(tmp_path / "run.png", *swim)
-    time, kept = trace.read()
+    time, stored = trace.read()
     speed = _panel(pages[0], "Speed").lines[0].get_xydata()
-    np.testing.assert_array_equal(speed, np.stack([time, kept["velocity"][:, 0]], axis=1))
+    np.testing.assert_array_equal(speed, np.stack([time, stored["velocity"][:, 0]], axis=1))
     late, last = recent.read()
     waves = _panel(pages[0], "Wave along the span")
     for j in range(3):
@@ -80,17 +80,21 @@ def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages
 
 
 def test_the_fins_end_where_the_plant_states(swim: tuple[Any, ...]) -> None:
-    seen = swim[0].observe()
+    outputs = swim[0].observe()
     for fin in (LEFT, RIGHT):
-        points = fin_points(swim[0], fin, seen["rod_angle"], seen["joint_position"])
-        np.testing.assert_allclose(points[-1, 0], seen["tip"][fin], rtol=0, atol=1e-12)
+        points = fin_points(swim[0], fin, outputs["rod_angle"], outputs["joint_position"])
+        np.testing.assert_allclose(points[-1, 0], outputs["tip"][fin], rtol=0, atol=1e-12)
         lengths = np.linalg.norm(np.diff(points, axis=0), axis=-1)
         np.testing.assert_allclose(lengths, swim[0].model.links[0], rtol=1e-12)
 
 
 def test_the_robot_bends_as_its_fins_do(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
     manta_figure.draw(tmp_path / "run.png", *swim)
-    shown = [one.get_paths() for one in _panel(pages[0], "The robot").collections if len(one.get_paths()) > 100]
+    shown = [
+        collection.get_paths()
+        for collection in _panel(pages[0], "The robot").collections
+        if len(collection.get_paths()) > 100
+    ]
     assert len(shown) == 6
     highs = [max(path.vertices[:, 1].max() for path in paths) for paths in shown]
     assert max(highs) - min(highs) > 0.1  # m, the tips go up and down

@@ -65,10 +65,10 @@ def test_swimming(found: dict[str, Any]) -> None:
 @pytest.mark.full
 def test_turning(found: dict[str, Any]) -> None:
     for name, rate, radius in (("phase", 22.4, 1.63), ("amplitude", 13.6, 3.05)):
-        one = found["fig10_11"][name]
-        assert -one["turn_rate_deg_s"]["10_to_20"] == pytest.approx(rate, rel=0.01)
-        assert one["turn_radius_m"]["10_to_20"] == pytest.approx(radius, rel=0.015)
-        assert 1.15 < one["turn_radius_m"]["settled"] / one["turn_radius_m"]["5_to_10"] < 1.3
+        item = found["fig10_11"][name]
+        assert -item["turn_rate_deg_s"]["10_to_20"] == pytest.approx(rate, rel=0.01)
+        assert item["turn_radius_m"]["10_to_20"] == pytest.approx(radius, rel=0.015)
+        assert 1.15 < item["turn_radius_m"]["settled"] / item["turn_radius_m"]["5_to_10"] < 1.3
     first = [found["fig10_11"][name]["first_yaw_acceleration_rad_s2"] for name in ("phase", "amplitude")]
     assert first[0] > 1.5 * first[1]
 

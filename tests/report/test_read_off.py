@@ -25,9 +25,9 @@ def _swim(nose: Any, torque: float = 0.5) -> eel.Swim:
     return eel.Swim(TIME[:k], nose, np.zeros((k, 4)), np.zeros((k, 36)), np.full((k, 36), torque), np.full(2, 1e-12))
 
 
-def _planar(way: float = 0.5) -> eel.Swim:
+def _planar(route: float = 0.5) -> eel.Swim:
     t = TIME[:1500]
-    return _swim(np.stack([-way * t, 0.05 * np.sin(np.pi * t), 0.0 * t], axis=1))
+    return _swim(np.stack([-route * t, 0.05 * np.sin(np.pi * t), 0.0 * t], axis=1))
 
 
 def _loop(flat: float = 1.0, aside: float = 0.0) -> eel.Swim:
@@ -36,8 +36,8 @@ def _loop(flat: float = 1.0, aside: float = 0.0) -> eel.Swim:
 
 
 def _eel(planar: eel.Swim, loop: eel.Swim, final: float = 0.5) -> dict[str, str]:
-    found = eel.numbers(planar, loop, final)
-    return {claim.key: claim.row(found[claim.key]).verdict for claim in eel_claims.CLAIMS}
+    result = eel.numbers(planar, loop, final)
+    return {claim.key: claim.row(result[claim.key]).verdict for claim in eel_claims.CLAIMS}
 
 
 JUDGED = {claim.key for claim in eel_claims.CLAIMS if claim.target is not None}
@@ -63,12 +63,12 @@ TURNED = {
 def test_an_eel_as_it_should_be() -> None:
     message = _eel(_planar(), _loop())
     assert {key for key, verdict in message.items() if verdict == AGREES} == JUDGED
-    found = eel.numbers(_planar(), _loop(), 0.5)
-    assert found["speed"] == pytest.approx(0.5, rel=1e-4)
-    assert found["sway"] == pytest.approx(0.05, rel=1e-3)
-    assert found["diameter"] == pytest.approx(2.0)
-    assert found["loop_time"] == pytest.approx(60.0, rel=1e-3)
-    assert found["turned"] == pytest.approx(354.0, abs=3.0)  # the way over the first period is that at 1 s
+    result = eel.numbers(_planar(), _loop(), 0.5)
+    assert result["speed"] == pytest.approx(0.5, rel=1e-4)
+    assert result["sway"] == pytest.approx(0.05, rel=1e-3)
+    assert result["diameter"] == pytest.approx(2.0)
+    assert result["loop_time"] == pytest.approx(60.0, rel=1e-3)
+    assert result["turned"] == pytest.approx(354.0, abs=3.0)  # the way over the first period is that at 1 s
 
 
 def test_an_eel_that_swims_the_other_way_has_the_same_numbers() -> None:
@@ -96,11 +96,11 @@ def _moth(**late: float) -> dict[str, float]:
     torque = signal("torque", 1, 60.0)
     stroke, air = np.cos(phase), np.stack([0 * phase, 0 * phase, lift], axis=1)
     model = SimpleNamespace(mass=0.07 / 9.81, gravity=np.array([0.0, 0.0, -9.81]))
-    made: Any = SimpleNamespace(
+    built: Any = SimpleNamespace(
         stroke=stroke, bend=bend + stroke if "alone" in late else bend, twist=twist, torque=torque,
         power=0.4 + 0 * phase, moved=np.zeros((400, 3)), air=air, model=model,
     )  # fmt: skip
-    return moth.numbers(made)
+    return moth.numbers(built)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ WRONG: dict[str, tuple[tuple[Any, ...], Any]] = {
 }
 
 
-def _differing(found: dict[str, Any]) -> list[str]:
-    return [row.name for row in manta.rows(found) if row.verdict == DIFFERS]
+def _differing(result: dict[str, Any]) -> list[str]:
+    return [row.name for row in manta.rows(result) if row.verdict == DIFFERS]
 
 
 def test_a_manta_as_it_should_be() -> None:
@@ -181,9 +181,9 @@ def test_a_manta_as_it_should_be() -> None:
 
 @pytest.mark.parametrize("key", WRONG)
 def test_a_manta_that_is_wrong_in_one_thing(key: str) -> None:
-    found, (path, value) = _manta(), WRONG[key]
-    inner: Any = found
+    result, (path, value) = _manta(), WRONG[key]
+    inner: Any = result
     for name in path[:-1]:
         inner = inner[name]
     inner[path[-1]] = value
-    assert _differing(found) == [next(claim.name for claim in manta.CLAIMS if claim.key == key)]
+    assert _differing(result) == [next(claim.name for claim in manta.CLAIMS if claim.key == key)]

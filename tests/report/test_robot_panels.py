@@ -62,10 +62,10 @@ def test_who_is_drawn():
 def test_where_a_motion_is_seen_from():
     still = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
-    def moved(*way):
+    def moved(*route):
         return [
             Surfaces([ColouredSurface((still + np.array(off))[None], (0.0, 0.0, 0.0))])
-            for off in ((0.0, 0.0, 0.0), way)
+            for off in ((0.0, 0.0, 0.0), route)
         ]
 
     assert _view(moved(0.1, 0.5, 0.0)) is ABOVE
@@ -77,9 +77,9 @@ def test_where_a_motion_is_seen_from():
 def test_the_last_period_of_what_moves_most():
     time = np.arange(0.0, 4.0, 0.01)
     angle = np.stack([0.1 * np.sin(2 * np.pi * time / 0.3), np.sin(2 * np.pi * time / 1.1)], axis=1)
-    found = stretch(None, None, time, {"joint_position": angle})
-    assert found.seconds == pytest.approx(1.1, abs=1e-3)
-    assert found.time[-1] - found.time[0] == pytest.approx(1.1, abs=0.03)
+    result = stretch(None, None, time, {"joint_position": angle})
+    assert result.seconds == pytest.approx(1.1, abs=1e-3)
+    assert result.time[-1] - result.time[0] == pytest.approx(1.1, abs=0.03)
     assert stretch(None, None, time, {"joint_position": 0.0 * angle}).seconds is None
     assert stretch(None, None, time[:0], {"joint_position": angle[:0]}) is None
 
@@ -90,12 +90,12 @@ def test_means_of_periods():
     angle = 2 * np.pi * time / PERIOD
     position = np.stack([0.3 * time, 0.1 * np.sin(angle), 0.0 * time], axis=1)
     power, work = 5.0 + 2.0 * np.cos(angle), 5.0 * time + 2.0 * np.sin(angle) * PERIOD / (2 * np.pi)
-    found = {"mean_speed_m_s": 0.3, "mean_power_w": 5.0, "cost_of_transport": 5.0 / (0.3 * 20.0)}
-    for given in ({"work": work}, {"power": power}):
-        means = period_means(time, {"position": position, **given}, PERIOD, found)
+    result = {"mean_speed_m_s": 0.3, "mean_power_w": 5.0, "cost_of_transport": 5.0 / (0.3 * 20.0)}
+    for values in ({"work": work}, {"power": power}):
+        means = period_means(time, {"position": position, **values}, PERIOD, result)
         np.testing.assert_allclose(means.middle, [2.0, 4.0, 6.0, 8.0])
         np.testing.assert_allclose(means.speed, 0.3, rtol=1e-12)
         np.testing.assert_allclose(means.power, 5.0, rtol=1e-4)
         np.testing.assert_allclose(means.cost, 5.0 / (20.0 * 0.3), rtol=1e-4)
     assert period_means(time, {"position": position, "work": work}, PERIOD, {}).cost is None
-    assert period_means(time[:100], {"position": position[:100]}, PERIOD, found) is None
+    assert period_means(time[:100], {"position": position[:100]}, PERIOD, result) is None

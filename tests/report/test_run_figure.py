@@ -44,18 +44,18 @@ def kept(plant, steps):
         plant.step(command)
         statistics.record(20_000, 200_000, 30_000 + k, 700_000)
         statistics.count(0)
-        seen = plant.observe()
+        outputs = plant.observe()
         for observer in (trace, recent):
             if k >= observer.due:
-                observer.after_step(k, (k + 1) * plant.dt, seen, command, Applied())
+                observer.after_step(k, (k + 1) * plant.dt, outputs, command, Applied())
     return trace, recent, statistics
 
 
 @pytest.fixture
 def pages(monkeypatch):
-    found, write = [], run_figure.save
-    monkeypatch.setattr(run_figure, "save", lambda page, path: (found.append(page), write(page, path)))
-    return found
+    result, write = [], run_figure.save
+    monkeypatch.setattr(run_figure, "save", lambda page, path: (result.append(page), write(page, path)))
+    return result
 
 
 def texts(page):
@@ -103,8 +103,8 @@ def test_a_third_partys_plant(tmp_path, pages):
 def test_who_gets_one():
     assert drawing("pendulum", Pendulum()).args[0] == "rtmms.view.outputs_figure"  # type: ignore[union-attr]
     assert drawing("fields", SimpleNamespace(outputs=(Channel("joints", shape=(2, 90)),))) is None  # type: ignore[arg-type]
-    own = SimpleNamespace(figure=print, outputs=())
-    assert drawing("anything", own) is print
+    current = SimpleNamespace(figure=print, outputs=())
+    assert drawing("anything", current) is print
 
 
 def test_one_more_period_is_the_gaits():
@@ -157,12 +157,12 @@ def test_a_figure_is_named_after_the_robot_and_not_after_its_path(robot, title, 
 
 
 def test_several_robots_are_named_and_nothing_is_reported_to_developers(tmp_path, monkeypatch):
-    found = []
-    monkeypatch.setattr(outputs_figure, "save", lambda page, path: found.append(page))
+    result = []
+    monkeypatch.setattr(outputs_figure, "save", lambda page, path: result.append(page))
     world = rtmms.World([("left", "quadrotor"), ("right", "quadrotor")])
-    world.trace_outputs, world.recent_outputs = tuple(one.name for one in world.outputs), ()
+    world.trace_outputs, world.recent_outputs = tuple(output.name for output in world.outputs), ()
     drawing("world", world)(tmp_path / "run.png", *kept(world, 30))
-    output = [text.get_text() for text in found[0].texts]
+    output = [text.get_text() for text in result[0].texts]
     assert output[0] == "left (quadrotor), right (quadrotor)"
     assert "s simulated in 30 steps" in output[1]
     assert not any("trace_outputs" in text for text in output)

@@ -23,7 +23,7 @@ def test_a_figure_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> 
     page.savefig = full
     with pytest.raises(RtmmsError, match=r"figure .*run\.png: could not be written: .*No space left"):
         save(page, path)
-    assert [one.name for one in tmp_path.iterdir()] == ["run.png"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.png"]
     assert path.read_bytes() == b"the one before"
     save(figure(2.0, 1.0), path)
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -91,8 +91,8 @@ class PlainFish:
             u = self.flow(*place, t)
             m = e.added[1] * e.length
             across = e2 @ (v - u)
-            own = 0.5 * m * across**2 + 0.5 * m * e.length**2 / 12 * w * w
-            relative, fluid = relative + own, fluid + own + m * across * (e2 @ u)
+            current = 0.5 * m * across**2 + 0.5 * m * e.length**2 / 12 * w * w
+            relative, fluid = relative + current, fluid + current + m * across * (e2 @ u)
         return kinetic, elastic, fluid, kinetic + relative - elastic
 
     def momentum(self, q, qd, t):

@@ -34,15 +34,15 @@ def test_wrong_arguments_are_refused_and_change_nothing(plant: Any) -> None:
 
 
 def test_a_command_beyond_the_limits_does_what_the_limits_do(plant: Any) -> None:
-    lower, upper = ([getattr(one, end) for one in plant.actuators] for end in ("lower", "upper"))
+    lower, upper = ([getattr(actuator, end) for actuator in plant.actuators] for end in ("lower", "upper"))
     for beyond, limit in ((1e9, upper), (-1e9, lower)):
-        seen = []
+        observed = []
         for command in (np.full(len(limit), beyond), np.array(limit, dtype=float)):
             plant.reset()
             for _ in range(5):
                 plant.step(command)
-            seen.append(plant.observe()["position"])
-        np.testing.assert_array_equal(*seen)
+            observed.append(plant.observe()["position"])
+        np.testing.assert_array_equal(*observed)
 
 
 def test_the_difference_of_a_fins_rods_is_reported_and_counted() -> None:
@@ -50,19 +50,19 @@ def test_the_difference_of_a_fins_rods_is_reported_and_counted() -> None:
     from rtmms.robots.manta.rods import limit_commands
 
     plant: Any = rtmms.load("manta")
-    for one in plant.coupled:
+    for item in plant.coupled:
         for part, changed in ((0.999, False), (1.001, True)):
             command, out = np.zeros(4), np.zeros(4)
-            command[one.first], command[one.second] = 0.5 * part * one.obeyed, -0.5 * part * one.obeyed
-            assert limit_commands(-1.2, 1.2, one.most, command, out, 0) == changed
-        assert one.obeyed < one.most == pytest.approx(plant.parameters.rod_difference_limit_rad)
+            command[item.first], command[item.second] = 0.5 * part * item.obeyed, -0.5 * part * item.obeyed
+            assert limit_commands(-1.2, 1.2, item.most, command, out, 0) == changed
+        assert item.obeyed < item.most == pytest.approx(plant.parameters.rod_difference_limit_rad)
 
 
 def episodes(name: str, count: int, seconds: float) -> None:
     """Random commands within the declared limits, held for 0.2 s."""
     plant: Any = rtmms.load(name)
-    lower = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
-    upper = [1.0 if one.upper is None else one.upper for one in plant.actuators]
+    lower = [-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators]
+    upper = [1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators]
     for seed in range(count):
         rng = np.random.default_rng(seed)
         plant.reset(seed=seed)

@@ -20,18 +20,18 @@ def test_pairs_alternate() -> None:
 
 
 def test_a_ratio_is_of_the_runs_of_a_pair() -> None:
-    found = against.ratios([1.0, 2.0, 8.0, 3.0, 10.0], [1.0, 1.0, 2.0, 1.0, 2.0])
-    assert found["ratio"] == 3.0
-    assert found["quartiles"] == [2.0, 4.0]
-    assert (found["pairs"], found["ours"], found["theirs"]) == (5, 3.0, 1.0)
+    result = against.ratios([1.0, 2.0, 8.0, 3.0, 10.0], [1.0, 1.0, 2.0, 1.0, 2.0])
+    assert result["ratio"] == 3.0
+    assert result["quartiles"] == [2.0, 4.0]
+    assert (result["pairs"], result["ours"], result["theirs"]) == (5, 3.0, 1.0)
     assert against.ratios([3.0], [2.0])["quartiles"] == [1.5, 1.5]
 
 
 def test_a_drift_of_the_machine_does_not_reach_the_ratio() -> None:
     drift = [1.0, 1.1, 1.2, 1.3]
-    found = against.ratios([2.0 * f for f in drift], [1.0 * f for f in drift])
-    assert found["ratio"] == pytest.approx(2.0)
-    assert found["quartiles"] == pytest.approx([2.0, 2.0])
+    result = against.ratios([2.0 * f for f in drift], [1.0 * f for f in drift])
+    assert result["ratio"] == pytest.approx(2.0)
+    assert result["quartiles"] == pytest.approx([2.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_words_that_are_wrong(tmp_path: Path, arguments: tuple[str, ...], text: 
 
 
 def test_what_is_kept_and_what_is_printed_agree() -> None:
-    kept = json.loads(against.RESULT_FILE.read_text(encoding="utf-8"))
-    assert {row["case"] for row in kept["rows"]} >= set(against.STEPS)
-    for message in (against.table(kept), against.page(kept)):
-        assert kept["against"][:12] in message
-        assert all(row["case"] in message for row in kept["rows"])
+    content = json.loads(against.RESULT_FILE.read_text(encoding="utf-8"))
+    assert {row["case"] for row in content["rows"]} >= set(against.STEPS)
+    for message in (against.table(content), against.page(content)):
+        assert content["against"][:12] in message
+        assert all(row["case"] in message for row in content["rows"])

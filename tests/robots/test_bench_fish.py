@@ -32,10 +32,10 @@ def test_a_recording_has_the_noise_that_was_asked_for() -> None:
 def test_the_study_counts_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     """Six intervals: that two of them lack the truth has a chance of 3 %, that three do 0.2 %."""
     assert intervals.main(as_json=True, recordings=2, jobs=1) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["parameters"]) == list(intervals.PARAMETERS)
-    assert found["inside"] >= 0.5
-    assert found["inside"] == pytest.approx(np.mean([one["inside"] for one in found["parameters"].values()]))
+    content = json.loads(capsys.readouterr().out)
+    assert list(content["parameters"]) == list(intervals.PARAMETERS)
+    assert content["inside"] >= 0.5
+    assert content["inside"] == pytest.approx(np.mean([item["inside"] for item in content["parameters"].values()]))
 
 
 SWIMMER = """<mujoco><option timestep="0.002"/><worldbody><body><freejoint/><geom size="0.1"/><site name="s"/></body>
@@ -49,7 +49,7 @@ def test_both_models_swim(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     (tmp_path / "swimmer.xml").write_text(SWIMMER)
     assert fish.main(as_json=True, seconds=6.0, blocks=1, model=str(tmp_path / "swimmer.xml")) == 0
     for rows in json.loads(capsys.readouterr().out)["recordings"].values():
-        rollout, steps, theirs = (one["speed_m_s"] for one in rows.values())
+        rollout, steps, theirs = (row["speed_m_s"] for row in rows.values())
         assert rollout == pytest.approx(steps, rel=1e-9), "a rollout and the steps in Python are one model"
         assert 0.05 < rollout < 0.25
         assert theirs > 1.0, "a constant force"

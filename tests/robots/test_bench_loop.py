@@ -68,18 +68,18 @@ def test_the_summary_takes_ratios_within_blocks_and_misses_of_all() -> None:
             "zeromq": raw,
         }
 
-    found = loop.summary(1000, [block(10.0, 40.0, 0), block(12.0, 60.0, 4), block(30.0, 50.0, 2)])  # type: ignore[list-item]
-    assert found["ratios"]["wake_p50"] == pytest.approx(1.2)
-    assert found["ratios"]["exchange_p50"] == pytest.approx(2.5)
-    assert found["loop_misses"] == {"all": 6, "unexplained": 3, "steps": 3000, "unexplained_percent": 0.1}
-    assert found["met"] == {
+    result = loop.summary(1000, [block(10.0, 40.0, 0), block(12.0, 60.0, 4), block(30.0, 50.0, 2)])  # type: ignore[list-item]
+    assert result["ratios"]["wake_p50"] == pytest.approx(1.2)
+    assert result["ratios"]["exchange_p50"] == pytest.approx(2.5)
+    assert result["loop_misses"] == {"all": 6, "unexplained": 3, "steps": 3000, "unexplained_percent": 0.1}
+    assert result["met"] == {
         "wake_p50": True, "wake_p99": True, "exchange_p50": False, "exchange_p99": False, "compiled_p50": False,
         "compiled_p99": False, "four_p50": True, "unexplained": False,
     }  # fmt: skip
-    assert found["ratios"]["compiled_p50"] == pytest.approx(1.25)
-    assert found["ratios"]["four_p50"] == pytest.approx(2.0)
-    assert found["phase_us"]["still"] == [3.0] * 3
-    assert found["causes"] == {"machine": 6, "unknown": 3}
+    assert result["ratios"]["compiled_p50"] == pytest.approx(1.25)
+    assert result["ratios"]["four_p50"] == pytest.approx(2.0)
+    assert result["phase_us"]["still"] == [3.0] * 3
+    assert result["causes"] == {"machine": 6, "unknown": 3}
 
 
 def test_paced_exchanges_skip_what_they_cannot_keep() -> None:
@@ -104,12 +104,12 @@ def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_rep
         stamps[:, column] = begin + after
     stamps[:, 0] = 5_000
     stamps[50, 5] = 0  # missed
-    found = exchange.parts(stamps, [begin + 20_000, begin + 35_000])
-    assert {part: found[part]["p50"] for part in exchange.PARTS} == pytest.approx(
+    result = exchange.parts(stamps, [begin + 20_000, begin + 35_000])
+    assert {part: result[part]["p50"] for part in exchange.PARTS} == pytest.approx(
         {"pack": 5, "send": 10, "to peer": 25, "to plant": 25, "receive": 3, "validate": 7}
     )
-    assert found["exchange"]["p50"] == pytest.approx(70)
-    assert (found["missed"], found["steps"]) == (1, 90)
+    assert result["exchange"]["p50"] == pytest.approx(70)
+    assert (result["missed"], result["steps"]) == (1, 90)
 
 
 @linux

@@ -23,8 +23,8 @@ def clean_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def answering(text: str, status: int = 0) -> Any:
-    def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(words, status, stdout=text)
+    def run(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(arguments, status, stdout=text)
 
     return run
 
@@ -33,7 +33,7 @@ def test_each_measurement_is_a_benchmark_and_each_stored_result_of_a_page_is_mea
     from importlib.metadata import entry_points
 
     known = {entry.name for entry in entry_points(group="rtmms.benchmarks")}
-    assert {words.split()[0] for words in release.MEASUREMENTS.values()} <= known
+    assert {measurement.split()[0] for measurement in release.MEASUREMENTS.values()} <= known
     quoted = {result for _, results in tables.PARTS.values() for result in results}
     assert quoted - {"against"} == set(release.MEASUREMENTS)
 
@@ -51,7 +51,7 @@ def test_a_failed_benchmark_leaves_the_last_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "water.json").write_text("{}")
-    monkeypatch.setattr(release, "measure", lambda name, words: "exit status 3" if name == "water" else "")
+    monkeypatch.setattr(release, "measure", lambda name, arguments: "exit status 3" if name == "water" else "")
     assert release.main(as_json=True, only="water,plant") == 1
     assert json.loads(capsys.readouterr().out) == {"stored": ["plant"], "failed": {"water": "exit status 3"}}
     monkeypatch.undo()

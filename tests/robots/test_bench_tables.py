@@ -45,8 +45,8 @@ def pair(us: dict[str, Any], who: str) -> str:
 
 
 def test_every_table_is_on_one_page() -> None:
-    found = [name for page in tables.pages(ROOT) for name in blocks(page.read_text("utf-8"))]
-    assert sorted(name for name in found if name in tables.PARTS) == sorted(tables.PARTS)
+    results = [name for page in tables.pages(ROOT) for name in blocks(page.read_text("utf-8"))]
+    assert sorted(name for name in results if name in tables.PARTS) == sorted(tables.PARTS)
 
 
 def test_a_page_that_is_old_is_reported_and_then_written(

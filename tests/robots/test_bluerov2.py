@@ -37,8 +37,8 @@ def command_of(p: BlueRov2, wrench: np.ndarray) -> np.ndarray:
 def run(plant: Any, command: np.ndarray, seconds: float) -> dict[str, Any]:
     for _ in range(round(seconds / plant.dt)):
         plant.step(command)
-    seen: dict[str, Any] = plant.observe()
-    return seen
+    outputs: dict[str, Any] = plant.observe()
+    return outputs
 
 
 def placed(plant: Any, eta: np.ndarray, twist: np.ndarray) -> None:
@@ -90,17 +90,17 @@ def test_a_dead_band_shifts_the_curve() -> None:
 def test_it_floats_level_where_it_is() -> None:
     """Neutral trim: nothing moves in ten minutes, and a quarter turn about its heading changes nothing."""
     plant: Any = rtmms.load("bluerov2", dt=0.05)
-    seen = run(plant, np.zeros(8), 600.0)
-    np.testing.assert_allclose(seen["position"], [0.0, 0.0, -2.0], atol=1e-12)
-    np.testing.assert_allclose(seen["quaternion"], [1.0, 0.0, 0.0, 0.0], atol=1e-12)
+    observed = run(plant, np.zeros(8), 600.0)
+    np.testing.assert_allclose(observed["position"], [0.0, 0.0, -2.0], atol=1e-12)
+    np.testing.assert_allclose(observed["quaternion"], [1.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_with_the_published_volume_it_sinks_in_fresh_water() -> None:
     plant: Any = rtmms.load("bluerov2", preset="published")
-    seen = run(plant, np.zeros(8), 60.0)
+    observed = run(plant, np.zeros(8), 60.0)
     heavy, linear, quadratic = 0.1 * 9.81, 33.0, 190.0
     speed = (-linear + math.sqrt(linear**2 + 4.0 * quadratic * heavy)) / (2.0 * quadratic)
-    np.testing.assert_allclose(seen["velocity"], [0.0, 0.0, -speed], atol=1e-9)
+    np.testing.assert_allclose(observed["velocity"], [0.0, 0.0, -speed], atol=1e-9)
 
 
 TERMINAL = {"surge": 60.0, "sway": 60.0, "heave": 100.0, "roll": 10.0, "pitch": 6.0, "yaw": 15.0}
@@ -119,12 +119,14 @@ def test_terminal_speeds_and_turning_rates(axis: str, sense: float) -> None:
     p, k = plant.parameters, list(TERMINAL).index(axis)
     plain = PlainRov(asdict(p))
     wrench = sense * TERMINAL[axis] * np.eye(6)[k]
-    seen = run(plant, command_of(p, wrench), 5.0)
+    observed = run(plant, command_of(p, wrench), 5.0)
     linear, quadratic = plain.linear[k], plain.quadratic[k]
     speed = (-linear + math.sqrt(linear**2 + 4.0 * quadratic * TERMINAL[axis])) / (2.0 * quadratic)
     expected = np.zeros(6)
     expected[k] = sense * speed
-    np.testing.assert_allclose(np.concatenate([seen["velocity"], seen["angular_velocity"]]), expected, atol=2e-6)
+    np.testing.assert_allclose(
+        np.concatenate([observed["velocity"], observed["angular_velocity"]]), expected, atol=2e-6
+    )
 
 
 @pytest.mark.parametrize("angle", [-60.0, -20.0, 5.0, 45.0, 80.0])
@@ -152,12 +154,14 @@ def compared(plant: Any, plain: PlainRov, eta: np.ndarray, nu: np.ndarray, wrenc
     placed(plant, eta, nu)
     command = command_of(plant.parameters, to_frd(wrench))
     assert plant.parameters.thruster_s == 0.0
-    seen = run(plant, command, seconds)
+    observed = run(plant, command, seconds)
     end, speed = plain.run(eta, nu, lambda t: wrench, seconds)
-    np.testing.assert_allclose(FLIP * seen["position"], end[:3], atol=1e-6)
-    turn = np.diag(FLIP) @ matrix_of(seen["quaternion"]) @ np.diag(FLIP)
+    np.testing.assert_allclose(FLIP * observed["position"], end[:3], atol=1e-6)
+    turn = np.diag(FLIP) @ matrix_of(observed["quaternion"]) @ np.diag(FLIP)
     np.testing.assert_allclose(turn, rotation(*end[3:]), atol=1e-6)
-    np.testing.assert_allclose(to_frd(np.concatenate([seen["velocity"], seen["angular_velocity"]])), speed, atol=1e-6)
+    np.testing.assert_allclose(
+        to_frd(np.concatenate([observed["velocity"], observed["angular_velocity"]])), speed, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("axis", ["roll", "pitch"])
@@ -247,24 +251,26 @@ def test_its_steps_converge_with_order_4() -> None:
 def test_a_thruster_follows_its_command_with_its_lag() -> None:
     plant: Any = rtmms.load("bluerov2", dt=1e-3)
     command = np.linspace(-0.9, 0.9, 8)
-    seen = run(plant, command, 0.029)
-    np.testing.assert_allclose(seen["motor"], command * (1.0 - math.exp(-1.0)), atol=1e-12)
+    observed = run(plant, command, 0.029)
+    np.testing.assert_allclose(observed["motor"], command * (1.0 - math.exp(-1.0)), atol=1e-12)
 
 
 def test_its_geometry_lists_the_thrusters_with_places_and_curves() -> None:
     """`thrusters` of the geometry: what a controller needs to allocate, equal to the motion that follows."""
     plant: Any = rtmms.load("bluerov2", dt=1e-3, thruster_s=0.0, dead_band=0.05)
     table = plant.shape["thrusters"]
-    assert [one["actuator"] for one in table] == [channel.name for channel in plant.actuators]
+    assert [entry["actuator"] for entry in table] == [channel.name for channel in plant.actuators]
     mass = mass_matrix(plant.model, plant.state)
-    for k, one in enumerate(table):
+    for k, item in enumerate(table):
         plant.reset()
         command = 0.5 * np.eye(8)[k]
         plant.step(command)
         wrench = mass @ plant.state.twist / plant.dt
-        thrust = np.interp(0.5, *np.array(one["curve"]).T)
-        way, place = np.array(one["direction"]), np.array(one["position"])
-        np.testing.assert_allclose(wrench, thrust * np.concatenate([way, np.cross(place, way)]), rtol=0.01, atol=0.02)
+        thrust = np.interp(0.5, *np.array(item["curve"]).T)
+        route, place = np.array(item["direction"]), np.array(item["position"])
+        np.testing.assert_allclose(
+            wrench, thrust * np.concatenate([route, np.cross(place, route)]), rtol=0.01, atol=0.02
+        )
 
 
 @pytest.mark.parametrize(("name", "value"), [
@@ -281,11 +287,11 @@ def test_its_damping_changes_while_it_moves() -> None:
     command = command_of(plant.parameters, np.array([0.0, 0.0, -60.0, 0, 0, 0]))
     run(plant, command, 20.0)
     plant.set(quadratic_heave_kg_m=400.0)
-    seen = run(plant, command, 20.0)
-    assert seen["velocity"][2] == pytest.approx((33.0 - math.sqrt(33.0**2 + 4 * 400.0 * 60.0)) / 800.0, rel=1e-6)
+    observed = run(plant, command, 20.0)
+    assert observed["velocity"][2] == pytest.approx((33.0 - math.sqrt(33.0**2 + 4 * 400.0 * 60.0)) / 800.0, rel=1e-6)
 
 
 def test_a_current_carries_it_along() -> None:
     plant: Any = rtmms.load("bluerov2", current_x_m_s=0.3, current_y_m_s=-0.2)
-    seen = run(plant, np.zeros(8), 120.0)
-    np.testing.assert_allclose(matrix_of(seen["quaternion"]) @ seen["velocity"], [0.3, -0.2, 0.0], atol=5e-3)
+    observed = run(plant, np.zeros(8), 120.0)
+    np.testing.assert_allclose(matrix_of(observed["quaternion"]) @ observed["velocity"], [0.3, -0.2, 0.0], atol=5e-3)

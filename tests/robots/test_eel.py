@@ -246,15 +246,15 @@ def test_as_a_plant():
     for _ in range(20):
         plant.step(command)
     blob = plant.snapshot()
-    seen = plant.observe()
-    assert list(seen) == [c.name for c in plant.outputs]
+    outputs = plant.observe()
+    assert list(outputs) == [c.name for c in plant.outputs]
     for channel in plant.outputs:
-        assert seen[channel.name].shape == channel.shape
+        assert outputs[channel.name].shape == channel.shape
     for _ in range(20):
         plant.step(command)
     after = plant.snapshot()
     plant.restore(blob)
-    np.testing.assert_equal(plant.observe(), seen)
+    np.testing.assert_equal(plant.observe(), outputs)
     for _ in range(20):
         plant.step(command)
     assert plant.snapshot() == after

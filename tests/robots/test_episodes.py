@@ -22,8 +22,8 @@ HOLD_S = 0.2
 
 def commands(plant: Any, seed: int, seconds: float, hold: float) -> Array:
     """(steps, n_actuators) uniform within the limits, each held for `hold` s."""
-    lower = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
-    upper = [1.0 if one.upper is None else one.upper for one in plant.actuators]
+    lower = [-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators]
+    upper = [1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators]
     steps, held = max(1, round(seconds / plant.dt)), max(1, round(hold / plant.dt))
     drawn = np.random.default_rng(seed).uniform(lower, upper, (-(-steps // held), len(lower)))
     return np.repeat(drawn, held, axis=0)[:steps]
@@ -33,9 +33,9 @@ def commands(plant: Any, seed: int, seconds: float, hold: float) -> Array:
 @pytest.mark.parametrize("robot", sorted(robots()))
 def test_no_command_within_the_limits_ends_a_run(robot: str) -> None:
     plant: Any = rtmms.load(robot)
-    given = np.stack([commands(plant, seed, SECONDS, HOLD_S) for seed in range(EPISODES)])
+    provided = np.stack([commands(plant, seed, SECONDS, HOLD_S) for seed in range(EPISODES)])
     with rtmms.Rollout(plant) as pool:
-        runs = pool(given, outputs=tuple(channel.name for channel in plant.outputs), every=round(HOLD_S / plant.dt))
+        runs = pool(provided, outputs=tuple(channel.name for channel in plant.outputs), every=round(HOLD_S / plant.dt))
     assert not runs.status.any()
     for name, values in runs.outputs.items():
         assert np.isfinite(values).all(), name

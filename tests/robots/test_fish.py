@@ -163,7 +163,7 @@ def test_sections_without_area_and_other_impossible_fish_are_refused():
         rtmms.ModelError, match=r"body 'b': section at X = 0\.1\d* m: half-axes must be > 0 m, got \(0, 0.1\)"
     ):
         elongated_body("b", lambda x: (max(0.0, 0.1 - x), 0.1), 0.0, 0.2, 4, 1000.0)
-    for given, why in (
+    for values, why in (
         ({"flow": "file"}, "flow=file needs flow_file"),
         ({"flow": "file", "flow_file": "no.npz"}, "no.npz: there is no such file"),
         ({"width": 0.0}, "width must be > 0"),
@@ -171,7 +171,7 @@ def test_sections_without_area_and_other_impossible_fish_are_refused():
         ({"preset": "alive"}, "fish preset"),
     ):
         with pytest.raises(rtmms.RtmmsError, match=why):
-            fish.load(**given)
+            fish.load(**values)
 
 
 def test_it_is_seen_where_it_is(dead):
@@ -202,13 +202,13 @@ def test_muscles_over_the_wire_make_it_swim():
 def test_derivatives_are_those_of_the_rates(dead):
     planar(dead, 8)
     n = dead.model.n
-    found = linearise(dead)
+    result = linearise(dead)
     base, d, ends = dead.vector.copy(), 1e-6, []
     for sign in (1.0, -1.0):
         dead.vector[:] = base
         dead.vector[7 + 2] += sign * d
         ends.append(dead.evaluate()[6 + n :])
-    column = found.a[:, found.states.index("bend3")]
+    column = result.a[:, result.states.index("bend3")]
     slope = (ends[0] - ends[1]) / (2.0 * d)
     np.testing.assert_allclose(column[6:12], slope[:6], rtol=1e-5, atol=1e-6 * np.abs(slope).max())
     np.testing.assert_allclose(column[12 + n :], slope[6:], rtol=1e-5, atol=1e-6 * np.abs(slope).max())

@@ -21,14 +21,14 @@ def cells_of(case: Case, steps: tuple[float, ...]) -> list[guards.Cell]:
 @pytest.mark.parametrize("knob", ACTUATORS)
 @pytest.mark.parametrize("method", METHODS)
 def test_no_cell_is_wrong_and_fine(method: str, knob: str) -> None:
-    case = next(one for one in limits(methods=(method,)) if one.knob == knob)
+    case = next(limit for limit in limits(methods=(method,)) if limit.knob == knob)
     cells = cells_of(case, (2e-4, 1e-3, 4e-3, 1e-2, 2e-2))
     assert [cell for cell in cells if cell.fate in ("silent", "refused though right", "no reference")] == []
 
 
 def test_a_step_beyond_the_braking_time_is_measured_and_does_not_stop_the_run() -> None:
     """A limit of 4 ms in steps of 5 ms brakes over 10 ms: the verdict has the error, the method is not unstable."""
-    case = next(one for one in limits(methods=("rk4",)) if one.knob == "limit")
+    case = next(limit for limit in limits(methods=("rk4",)) if limit.knob == "limit")
     right, wrong = cells_of(case, (1e-3, 5e-3))
     assert (right.verdict, wrong.verdict) == ("fine", "doubtful")
     for what in ("path", "power"):

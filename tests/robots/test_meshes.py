@@ -81,7 +81,7 @@ def way(mesh: Mesh, size: int) -> tuple[Array, float, float]:
     chosen: dict[str, Any] = {mesh.knob: size, **mesh.given}
     plant: Any = rtmms.load(mesh.robot, **chosen)
     steps, estimator = round(mesh.seconds / plant.dt), plant.step_error_estimator()
-    state, neutral = estimator.room(), np.array([one.neutral for one in plant.actuators])
+    state, neutral = estimator.room(), np.array([actuator.neutral for actuator in plant.actuators])
     estimator.keep(state)
     places, power = [state.position.copy()], 0.0
     for k in range(steps):
@@ -121,17 +121,17 @@ def test_a_mesh_is_as_fine_as_its_page_states(mesh: Mesh) -> None:
 
 
 def test_meshes_are_those_of_the_defaults() -> None:
-    listed = {(one.robot, one.knob): one.usual for one in MESHES}
+    listed = {(mesh.robot, mesh.knob): mesh.usual for mesh in MESHES}
     assert listed.pop(("StrainRod", "nodes")) == DEFAULT_POINTS
     assert listed.pop(("StrainRod", "shapes")) == 4
     assert {robot for robot, _ in listed} == set(ROBOTS)
-    for (robot, knob), usual in listed.items():
-        assert {f.name: f.default for f in fields(ROBOTS[robot])}[knob] == usual, (robot, knob)
+    for (robot, knob), default in listed.items():
+        assert {f.name: f.default for f in fields(ROBOTS[robot])}[knob] == default, (robot, knob)
 
 
 def test_the_default_fish_is_fine_and_a_coarser_one_is_worse() -> None:
     """The dead fish over 0.5 s: sections at Gauss points; half a per cent of its way is a coarse mesh's."""
-    (mesh,) = [one for one in MESHES if one.name == "fish pieces" and one.seconds == 5.0]
+    (mesh,) = [mesh for mesh in MESHES if mesh.name == "fish pieces" and mesh.seconds == 5.0]
     short = replace(mesh, seconds=0.5)
     path, work = off(short)
     assert path < 2e-3

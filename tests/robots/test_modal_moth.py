@@ -72,25 +72,25 @@ def test_wings_held_straight_are_the_rigid_vehicle():
 
 
 def test_it_all_but_hovers_and_its_wings_twist_as_more_modes_predict():
-    found = []
+    result = []
     for modes in (1, 3):
         plant = modal_moth.load(PERIOD / 80, "fixed", modes=modes)
         run(plant, 80 * 8)
         lift, twist = [], []
         for _ in range(80):
-            seen = run(plant, 1)
-            lift.append(plant.model.mass * 9.81 - seen["base_wrench"][2])
-            twist.append(abs(seen["tip_twist"]).max())
-        found.append((np.mean(lift) / (plant.model.mass * 9.81), max(twist)))
-    assert found[0][0] == pytest.approx(1.12, abs=0.01)
-    assert np.degrees(found[0][1]) == pytest.approx(25.0, abs=1.0)
-    np.testing.assert_allclose(found[0], found[1], rtol=0.01)
+            observed = run(plant, 1)
+            lift.append(plant.model.mass * 9.81 - observed["base_wrench"][2])
+            twist.append(abs(observed["tip_twist"]).max())
+        result.append((np.mean(lift) / (plant.model.mass * 9.81), max(twist)))
+    assert result[0][0] == pytest.approx(1.12, abs=0.01)
+    assert np.degrees(result[0][1]) == pytest.approx(25.0, abs=1.0)
+    np.testing.assert_allclose(result[0], result[1], rtol=0.01)
 
 
 def test_it_is_linearised_monitored_seen_and_put_back():
     plant = modal_moth.load()
     run(plant, 7)
-    found = linearise(plant)
+    result = linearise(plant)
     n, base, ends = plant.model.n, plant.vector.copy(), []
     k = plant.model.joint("right.wing.twist1")
     for sign in (1.0, -1.0):
@@ -99,7 +99,7 @@ def test_it_is_linearised_monitored_seen_and_put_back():
         ends.append(plant.evaluate()[6 + n : 12 + n])
     plant.vector[:] = base
     slope = (ends[0] - ends[1]) / 2e-6
-    column = found.a[6:12, found.states.index("right.wing.twist1")]
+    column = result.a[6:12, result.states.index("right.wing.twist1")]
     np.testing.assert_allclose(column, slope, atol=1e-6 * np.abs(slope).max())
     blob = plant.snapshot()
     first = run(plant, 3)

@@ -31,8 +31,8 @@ def run(plant, steps):
         plant.step(NONE)
 
 
-def rested(**given):
-    return moth.in_paper_frame(**{"dt": 1e-4, **given})
+def rested(**values):
+    return moth.in_paper_frame(**{"dt": 1e-4, **values})
 
 
 def test_masses():
@@ -137,10 +137,10 @@ def test_thorax_fixed():
     torque, power, lift = [], [], []
     for k in range(4800):
         if k >= 4400:
-            seen = plant.observe()
-            torque.append(seen["joint_torque"][STROKE])
-            power.append(seen["power"] / 2)
-            lift.append(1.0 - seen["base_wrench"][2] / (plant.model.mass * 9.81))
+            outputs = plant.observe()
+            torque.append(outputs["joint_torque"][STROKE])
+            power.append(outputs["power"] / 2)
+            lift.append(1.0 - outputs["base_wrench"][2] / (plant.model.mass * 9.81))
         plant.step(NONE)
     assert 1e3 * np.max(np.abs(torque)) == pytest.approx(14.812, abs=0.005)
     assert np.mean(power) == pytest.approx(0.70125, abs=2e-4)
@@ -148,10 +148,10 @@ def test_thorax_fixed():
     assert np.mean(lift) == pytest.approx(1.1669, abs=5e-4)
 
 
-def one_period(plant, found):
+def one_period(plant, result):
     plant.reset()
-    plant.system.law.motion[:, 1:] *= found.amplitude
-    plant.vector[:] = found.vector
+    plant.system.law.motion[:, 1:] *= result.amplitude
+    plant.vector[:] = result.vector
     rows = []
     for _ in range(400):
         plant.evaluate()
@@ -163,7 +163,7 @@ def one_period(plant, found):
         )
         plant.step(plant.neutral)
     out = np.array(rows)
-    out[:, 5] -= np.arange(400) / 400 * found.travel[2]
+    out[:, 5] -= np.arange(400) / 400 * result.travel[2]
     return out
 
 
@@ -183,8 +183,8 @@ def one_period(plant, found):
 def test_what_the_stated_model_gives(given, row):
     """Free thorax, A = 41.3 deg, on the periodic orbit of the model: the reference page's table."""
     plant = rested(**given)
-    found = trim(rested(**{"dt": 1e-3, **given}))
-    data = one_period(plant, found)
+    result = trim(rested(**{"dt": 1e-3, **given}))
+    data = one_period(plant, result)
     half = np.ptp(data, axis=0) / 2
     lag = np.argmax(data[:, 0]) * 360 / 400
     got = (
@@ -218,28 +218,28 @@ def test_hover_of_other_parameters_is_found(capsys):
 
 def test_mean_power_does_not_depend_on_where_a_stroke_is_sampled():
     """A run keeps a sample every 10 ms, four a stroke: 0.745 W a wing at the hovering amplitude, whichever four."""
-    found = []
+    result = []
     for late in (0, 3):
         plant, time, trace = moth.load(), [], {}
         for k in range(400 + late):
             if k >= late and (k - late) % 10 == 0:
-                seen = plant.observe()
+                outputs = plant.observe()
                 time.append(plant.time)
                 for name in plant.trace_outputs:
-                    trace.setdefault(name, []).append(seen[name])
+                    trace.setdefault(name, []).append(outputs[name])
             plant.step(NONE)
-        found.append(plant.summarise(np.array(time), {name: np.array(rows) for name, rows in trace.items()}))
-    for output in found:
+        result.append(plant.summarise(np.array(time), {name: np.array(rows) for name, rows in trace.items()}))
+    for output in result:
         assert output["mean_power_w"] == pytest.approx(2.0 * 0.7448, rel=1e-3)
         assert abs(output["mean_climb_m_s"]) < 1e-9
 
 
 @pytest.mark.full  # linearises a whole period
 def test_multipliers_without_added_mass_are_slowly_unstable():
-    found = trim(rested(added_mass="none", dt=1e-3))
-    assert abs(found.multipliers[0]) == pytest.approx(1.03, abs=5e-3)
-    found = trim(rested(dt=1e-3))
-    assert abs(found.multipliers[0]) < 1.0 + 1e-6
+    result = trim(rested(added_mass="none", dt=1e-3))
+    assert abs(result.multipliers[0]) == pytest.approx(1.03, abs=5e-3)
+    result = trim(rested(dt=1e-3))
+    assert abs(result.multipliers[0]) < 1.0 + 1e-6
 
 
 def watched(plant, steps):

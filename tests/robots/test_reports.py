@@ -78,14 +78,14 @@ def test_porez2014(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_stroke_of_the_default_reading(stroke: Stroke) -> None:
     """Its numbers as docs/moth.md has them; the air carries the weight, and pushes nowhere else on average."""
-    found = moth.numbers(stroke)
-    assert found["torque"] == pytest.approx(15.24, abs=0.01)
-    assert found["twist_lag"] == pytest.approx(76.5, abs=0.5)
-    assert found["bend_lag"] == pytest.approx(48.2, abs=0.1)
+    result = moth.numbers(stroke)
+    assert result["torque"] == pytest.approx(15.24, abs=0.01)
+    assert result["twist_lag"] == pytest.approx(76.5, abs=0.5)
+    assert result["bend_lag"] == pytest.approx(48.2, abs=0.1)
     assert stroke.air[:, :2].mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
-    assert found["weight"] == pytest.approx(1.0, rel=1e-6)
+    assert result["weight"] == pytest.approx(1.0, rel=1e-6)
     assert 0.2 < stroke.air[:, 2].max() < 0.3
-    parts = {claim.key: claim.row(found[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
+    parts = {claim.key: claim.row(result[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
     assert parts == dict.fromkeys(WORDS, "agrees")
 
 

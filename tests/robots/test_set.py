@@ -39,13 +39,13 @@ def steps(plant: Any, count: int) -> Any:
 
 @pytest.mark.parametrize(("robot", "built", "changed"), CASES)
 def test_set_at_the_start_is_as_built_with_it(robot: str, built: dict[str, Any], changed: dict[str, Any]) -> None:
-    one, other, plain = rtmms.load(robot, **built), rtmms.load(robot, **built, **changed), rtmms.load(robot, **built)
-    one.set(**changed)  # type: ignore[attr-defined]
-    found, expected, without = steps(one, 20), steps(other, 20), steps(plain, 20)
+    item, other, plain = rtmms.load(robot, **built), rtmms.load(robot, **built, **changed), rtmms.load(robot, **built)
+    item.set(**changed)  # type: ignore[attr-defined]
+    result, expected, without = steps(item, 20), steps(other, 20), steps(plain, 20)
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
-    assert any(not np.array_equal(found[name], without[name]) for name in without)  # and it has an effect at all
-    assert one.parameters == other.parameters  # type: ignore[attr-defined]
+        np.testing.assert_array_equal(result[name], value, err_msg=name)
+    assert any(not np.array_equal(result[name], without[name]) for name in without)  # and it has an effect at all
+    assert item.parameters == other.parameters  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("robot", "built", "changed"), CASES[:1] + CASES[6:7])
@@ -57,8 +57,8 @@ def test_set_keeps_the_state_and_a_reset_keeps_what_was_set(robot: str, built: A
     for name in ("position", "velocity", "joint_position", "joint_velocity"):
         np.testing.assert_array_equal(before[name], after[name])
     plant.reset()
-    found, expected = steps(plant, 10), steps(other, 10)
-    np.testing.assert_array_equal(found["velocity"], expected["velocity"])
+    result, expected = steps(plant, 10), steps(other, 10)
+    np.testing.assert_array_equal(result["velocity"], expected["velocity"])
 
 
 @pytest.mark.parametrize(("robot", "built", "changed"), CASES[:1] + CASES[6:7])
@@ -99,7 +99,7 @@ def test_what_cannot_be_set_is_refused_and_nothing_changes(robot: str, built: An
 
 @pytest.mark.parametrize(
     ("names", "parameters"),
-    [(settable(type(one)), one) for one in (manta.MantaParameters(), eel.Eel(), moth.Moth())],
+    [(settable(type(item)), item) for item in (manta.MantaParameters(), eel.Eel(), moth.Moth())],
 )
 def test_each_settable_parameter_exists_and_takes_its_own_value(names: tuple[str, ...], parameters: Any) -> None:
     assert names

@@ -152,11 +152,11 @@ def test_offsets_of_all_joints_steer_the_eel() -> None:
     ],
 )
 def test_a_positive_torque_turns_its_joint_to_positive_angles(make: Any, actuator: str, joint: str) -> None:
-    one, other, k = make(), make(), 0
-    k = one.model.joint(joint)
-    hold(one, 3e-3, **{actuator: 1e-3})
+    item, other, k = make(), make(), 0
+    k = item.model.joint(joint)
+    hold(item, 3e-3, **{actuator: 1e-3})
     hold(other, 3e-3)
-    assert one.observe()["joint_position"][k] > other.observe()["joint_position"][k]
+    assert item.observe()["joint_position"][k] > other.observe()["joint_position"][k]
 
 
 # --- moth -----------------------------------------------------------------------------------------------------------

@@ -51,21 +51,21 @@ def poison(plant: Any, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.full if one == "modal_moth" else ()) for one in ROBOTS]
+    "name", [pytest.param(robot, marks=pytest.mark.full if robot == "modal_moth" else ()) for robot in ROBOTS]
 )
 def test_what_diverged_is_healed(name: str) -> None:
     """50 ways (10 of robots whose steps are long), then a good snapshot and a reset go on with the same bits."""
     plant: Any = rtmms.load(name)
     plant.reset(0)
-    fresh, kept = ran(plant, 4), None
+    fresh, stored = ran(plant, 4), None
     plant.reset(0)
     ran(plant, 7)
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     after = ran(plant, 4)
     rng = np.random.default_rng(sum(map(ord, name)))
     for _ in range(10 if name in SLOW else 50):
         poison(plant, rng)
-        plant.restore(kept)
+        plant.restore(stored)
         assert ran(plant, 4) == after
         poison(plant, rng)
         plant.reset(0)
@@ -106,19 +106,19 @@ def test_plants_around_plants_refuse_and_heal() -> None:
     plant: Any = Faulty(sensed("typical", Estimated))
     plant.reset(3)
     ran(plant, 5)
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     after, inner = ran(plant, 5), plant.sound.truth
     rng = np.random.default_rng(2)
     for _ in range(20):
         poison_inner(inner, plant, rng)
-        plant.restore(kept)
+        plant.restore(stored)
         assert ran(plant, 5) == after
-    bad = bytearray(kept)
+    bad = bytearray(stored)
     bad[len(bad) // 2] ^= 4
     with pytest.raises(ModelError, match="restore"):
         plant.restore(bytes(bad))
     with pytest.raises(ModelError, match="restore"):
-        sensed("ideal", Sensed).restore(kept)
+        sensed("ideal", Sensed).restore(stored)
 
 
 def poison_inner(inner: Any, plant: Any, rng: np.random.Generator) -> None:

@@ -39,18 +39,18 @@ def test_it_stays_in_its_plane_and_swims_ahead() -> None:
     plant: Any = rtmms.load("tendon_fish")
     for _ in range(round(4.0 / plant.dt)):
         plant.step(np.array([2.0 * np.pi]))
-    seen = plant.observe()
-    assert seen["position"][2] == pytest.approx(-2.0, abs=1e-9)
-    assert abs(seen["quaternion"][1]) + abs(seen["quaternion"][2]) < 1e-9
-    assert seen["position"][0] > 0.2
-    assert seen["tendon_tension"].min() >= 0.0
+    outputs = plant.observe()
+    assert outputs["position"][2] == pytest.approx(-2.0, abs=1e-9)
+    assert abs(outputs["quaternion"][1]) + abs(outputs["quaternion"][2]) < 1e-9
+    assert outputs["position"][0] > 0.2
+    assert outputs["tendon_tension"].min() >= 0.0
 
 
 def test_the_speed_of_a_recording_is_its_slope() -> None:
     """The speeds of the page are slopes of x in the head's frame over the whole recording, some 5 % higher."""
     for name in fishsim.FITTED:
-        found = fishsim.compare_swim(*fishsim.read_recording(name), fishsim.BEATS_HZ[name])
-        assert found.speed == pytest.approx(fishsim.SPEED_M_S[name], rel=0.06)
+        result = fishsim.compare_swim(*fishsim.read_recording(name), fishsim.BEATS_HZ[name])
+        assert result.speed == pytest.approx(fishsim.SPEED_M_S[name], rel=0.06)
 
 
 def test_the_amplitude_of_a_sum_of_waves_is_that_of_the_first() -> None:
@@ -71,11 +71,11 @@ def test_a_motion_that_is_known_has_its_numbers() -> None:
     for k in range(7):
         wave = 0.01 * (k + 1) * np.cos(2.0 * np.pi * beat * t - 0.2 * k)
         rows.append(head + (0.3 + 0.03 * k) * along + wave[:, None] * across)
-    found = fishsim.compare_swim(t, np.stack(rows, axis=1), beat)
-    assert found.speed == pytest.approx(0.12, rel=0.01)
-    np.testing.assert_allclose(np.abs(found.tail), 0.01 * np.arange(1, 8), rtol=1e-3)
-    np.testing.assert_allclose(np.angle(found.tail), -0.2 * (np.arange(7) - 6), atol=1e-3)
-    assert abs(found.yaw) == pytest.approx(5.0, rel=1e-3)
+    result = fishsim.compare_swim(t, np.stack(rows, axis=1), beat)
+    assert result.speed == pytest.approx(0.12, rel=0.01)
+    np.testing.assert_allclose(np.abs(result.tail), 0.01 * np.arange(1, 8), rtol=1e-3)
+    np.testing.assert_allclose(np.angle(result.tail), -0.2 * (np.arange(7) - 6), atol=1e-3)
+    assert abs(result.yaw) == pytest.approx(5.0, rel=1e-3)
 
 
 def test_the_preset_predicts_the_recordings() -> None:
@@ -90,25 +90,27 @@ def test_the_preset_predicts_the_recordings() -> None:
 
 @pytest.mark.full
 def test_half_the_step_gives_the_same_speed() -> None:
-    one, other = (fishsim.swim(rtmms.load("tendon_fish", dt=1.0 / rate), 0.938).speed for rate in (360, 720))
-    assert one == pytest.approx(other, rel=1e-3)
+    item, other = (fishsim.swim(rtmms.load("tendon_fish", dt=1.0 / rate), 0.938).speed for rate in (360, 720))
+    assert item == pytest.approx(other, rel=1e-3)
 
 
 @pytest.mark.full
 def test_reproduce_prints_what_the_contract_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert fishsim.main(as_json=True) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["recordings"]) == list(fishsim.BEATS_HZ)
-    row = found["recordings"]["f0_50"]
+    content = json.loads(capsys.readouterr().out)
+    assert list(content["recordings"]) == list(fishsim.BEATS_HZ)
+    row = content["recordings"]["f0_50"]
     assert (row["measured_m_s"], row["fitted"]) == (0.0229, False)
-    off = [abs(one["model_m_s"] - one["measured_m_s"]) for one in found["recordings"].values()]
-    others = [abs(one["model_m_s"] - one["measured_m_s"]) for one in found["recordings"].values() if not one["fitted"]]
-    assert found["mean_abs_error_m_s"]["all"] == pytest.approx(np.mean(off))
-    assert found["mean_abs_error_m_s"]["not_fitted"] == pytest.approx(np.mean(others))
-    assert found["mean_abs_error_m_s"]["all"] < 0.0102
-    assert found["fit_s"] > 0.0
+    off = [abs(item["model_m_s"] - item["measured_m_s"]) for item in content["recordings"].values()]
+    others = [
+        abs(item["model_m_s"] - item["measured_m_s"]) for item in content["recordings"].values() if not item["fitted"]
+    ]
+    assert content["mean_abs_error_m_s"]["all"] == pytest.approx(np.mean(off))
+    assert content["mean_abs_error_m_s"]["not_fitted"] == pytest.approx(np.mean(others))
+    assert content["mean_abs_error_m_s"]["all"] < 0.0102
+    assert content["fit_s"] > 0.0
     preset = parameter_values(rtmms.load("tendon_fish"))
-    assert {name: preset[name] for name in found["parameters"]} == pytest.approx(found["parameters"], rel=5e-3)
+    assert {name: preset[name] for name in content["parameters"]} == pytest.approx(content["parameters"], rel=5e-3)
 
 
 @pytest.mark.parametrize("given", [{"head": "rolling"}, {"fin_n_m": 0.5}, {"skin_area_m2": 10.0, "wake": 0.1}])
@@ -135,7 +137,7 @@ def test_the_wave_drag_of_a_strut_is_michells_integral() -> None:
         down = np.exp(-k * np.outer(secant**2, z)) @ weight_z
         waves = np.trapezoid(np.abs(along * down) ** 2 * secant**3, theta)
         expected = 4.0 * 1000.0 * 9.81**2 / (np.pi * speed**2) * waves
-        found = fishsim_laws.michell_wave_drag(speed, length, beam, draught)
-        assert found == pytest.approx(expected, rel=1e-3)
+        result = fishsim_laws.michell_wave_drag(speed, length, beam, draught)
+        assert result == pytest.approx(expected, rel=1e-3)
         other = fishsim_laws.michell_wave_drag(np.sqrt(7.0) * speed, 7.0 * length, 7.0 * beam, 7.0 * draught)
-        assert other == pytest.approx(7.0**3 * found, rel=1e-9)
+        assert other == pytest.approx(7.0**3 * result, rel=1e-9)

@@ -26,11 +26,11 @@ URDF = ROOT / "examples" / "quadrotor" / "quadrotor.urdf"
 
 
 def run(plant: Any, command: Any, seconds: float) -> dict[str, Any]:
-    given = np.array(command, dtype=float)
+    values = np.array(command, dtype=float)
     for _ in range(round(seconds / plant.dt)):
-        plant.step(given)
-    seen: dict[str, Any] = plant.observe()
-    return seen
+        plant.step(values)
+    outputs: dict[str, Any] = plant.observe()
+    return outputs
 
 
 def flown(plant: Any, controller: Any, seconds: float) -> dict[str, Any]:
@@ -39,15 +39,15 @@ def flown(plant: Any, controller: Any, seconds: float) -> dict[str, Any]:
     for k in range(round(seconds / plant.dt)):
         values = controller.update(SimpleNamespace(outputs=plant.observe(), time=k * plant.dt, step=k))
         plant.step(np.array([values[name] for name in names]))
-    seen: dict[str, Any] = plant.observe()
-    return seen
+    outputs: dict[str, Any] = plant.observe()
+    return outputs
 
 
 def test_the_quadrotor_hovers_at_its_own_hover_speed() -> None:
     plant = rtmms.load("quadrotor", motor_s=0.0)
-    seen = run(plant, [plant.parameters.hover_rad_s] * 4, 2.0)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-9)
-    assert seen["energy"] == pytest.approx(0.0, abs=1e-9)
+    observed = run(plant, [plant.parameters.hover_rad_s] * 4, 2.0)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(observed["position"], 0.0, atol=1e-9)
+    assert observed["energy"] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_quadrotor_falls_to_the_speed_at_which_air_carries_it() -> None:
@@ -58,27 +58,29 @@ def test_the_quadrotor_falls_to_the_speed_at_which_air_carries_it() -> None:
 
 def test_the_controller_takes_it_to_its_place() -> None:
     plant = rtmms.load("quadrotor")
-    seen = flown(plant, Hover(x_m=0.5, y_m=-0.3, z_m=1.0, yaw_deg=40.0), 8.0)
-    np.testing.assert_allclose(seen["position"], [0.5, -0.3, 1.0], atol=5e-3)
-    assert 2.0 * math.degrees(math.atan2(seen["quaternion"][3], seen["quaternion"][0])) == pytest.approx(40.0, abs=0.5)
+    observed = flown(plant, Hover(x_m=0.5, y_m=-0.3, z_m=1.0, yaw_deg=40.0), 8.0)
+    np.testing.assert_allclose(observed["position"], [0.5, -0.3, 1.0], atol=5e-3)
+    assert 2.0 * math.degrees(math.atan2(observed["quaternion"][3], observed["quaternion"][0])) == pytest.approx(
+        40.0, abs=0.5
+    )
 
 
 @pytest.mark.full
 def test_the_file_is_the_robot() -> None:
     pytest.importorskip("yourdfpy")
-    one, other = rtmms.load("quadrotor", drag_area_m2=0.0, dt=1e-3), rtmms.load(str(URDF))
-    assert [c.name for c in one.actuators] == [c.name for c in other.actuators]
+    item, other = rtmms.load("quadrotor", drag_area_m2=0.0, dt=1e-3), rtmms.load(str(URDF))
+    assert [c.name for c in item.actuators] == [c.name for c in other.actuators]
     command = [450.0, 470.0, 480.0, 460.0]
-    a, b = run(one, command, 0.3), run(other, command, 0.3)
+    a, b = run(item, command, 0.3), run(other, command, 0.3)
     for name in ("position", "quaternion", "angular_velocity", "motor"):
         np.testing.assert_allclose(a[name], b[name], rtol=1e-12, atol=1e-14)
 
 
 def test_the_torpedo_is_neutral_and_upright() -> None:
     plant = rtmms.load("torpedo", start_depth_m=0.0)
-    seen = run(plant, [0.0] * 5, 5.0)
-    np.testing.assert_allclose(seen["position"], 0.0, atol=1e-12)
-    np.testing.assert_allclose(seen["quaternion"], [1, 0, 0, 0], atol=1e-12)
+    observed = run(plant, [0.0] * 5, 5.0)
+    np.testing.assert_allclose(observed["position"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(observed["quaternion"], [1, 0, 0, 0], atol=1e-12)
 
 
 def test_the_torpedo_goes_where_its_fins_point() -> None:
@@ -239,7 +241,9 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
     file.write_text(DECLARED)
     plant = rtmms.load(f"{file}:robot", force=5)
     assert parameter_values(plant) == {"force": 5.0, "spare": 2.0}
-    assert {name: (one.unit, one.le) for name, one in parameters_of_plant(plant).items()} == {"force": ("N", 9)}
+    assert {name: (parameter.unit, parameter.le) for name, parameter in parameters_of_plant(plant).items()} == {
+        "force": ("N", 9)
+    }
     for number in (np.int64(5), np.float32(5.0), np.array(5.0)):
         assert parameter_values(rtmms.load(f"{file}:robot", force=number)) == {"force": 5.0, "spare": 2.0}
     for many in (12.0, np.int64(12)):
@@ -306,8 +310,8 @@ def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, text: str) -> None:
 def altered() -> Iterator[tuple[str, str]]:
     """Yield files with one fault each that a reader would pass over, and what the error must name."""
     whole = ARM.format(more=TRANSMISSION.format(joint="elbow", kind="EffortJointInterface") + "<rtmms/>")
-    for one in re.finditer(r'(?<=[ "])(\w+)="', whole):
-        name, begin = one[1], one.start(1)
+    for item in re.finditer(r'(?<=[ "])(\w+)="', whole):
+        name, begin = item[1], item.start(1)
         if whole.rfind("<", 0, begin) < whole.rfind("<robot", 0, begin) + 7 or len(name) < 3:
             continue
         tag = re.match(r"<(\w+)", whole[whole.rfind("<", 0, begin) :])
@@ -320,9 +324,9 @@ def altered() -> Iterator[tuple[str, str]]:
         opened = re.sub(rf"<{tag}\b", f"<{wrong}", whole, count=1)
         yield re.sub(rf"</{tag}>", f"</{wrong}>", opened, count=1), f"did you mean <{tag}>"
     for tag in ("mass", "inertia", "axis", "limit", "dynamics", "origin", "geometry", "inertial"):
-        found = re.search(rf"<{tag}( [^<>]*/>|>.*?</{tag}>)", whole, re.DOTALL)
-        assert found is not None
-        yield whole.replace(found[0], found[0] * 2, 1), f"expected one <{tag}>, got several"
+        match = re.search(rf"<{tag}( [^<>]*/>|>.*?</{tag}>)", whole, re.DOTALL)
+        assert match is not None
+        yield whole.replace(match[0], match[0] * 2, 1), f"expected one <{tag}>, got several"
 
 
 @pytest.mark.full
@@ -372,12 +376,12 @@ def test_a_named_material_colours_its_drawings(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
     path = tmp_path / "arm.urdf"
     visual = '<visual><geometry><box size="1 1 1"/></geometry><material name="{}">{}</material></visual>'
-    own = '<color rgba="0 1 0 1"/>'
+    current = '<color rgba="0 1 0 1"/>'
     text = ARM.format(more='<material name="gelb"><color rgba="1 1 0 1"/></material>')
-    for inner in (visual.format("gelb", ""), visual.format("gruen", own)):
+    for inner in (visual.format("gelb", ""), visual.format("gruen", current)):
         text = text.replace("<collision>", f"{inner}<c>", 1)
     path.write_text(text.replace("<c>", "<collision>"))
-    colours = [one.colour for body in from_urdf(path).bodies for one in body.drawings]
+    colours = [drawing.colour for body in from_urdf(path).bodies for drawing in body.drawings]
     assert colours == [(255, 255, 0), (0, 255, 0)]
 
 

@@ -55,11 +55,11 @@ def leader(steps: int) -> Any:
 def test_the_snakeboard_drives() -> None:
     plant = board(1500)
     before = float(plant.observe()["energy"])
-    seen = run(plant, 1500).observe()
-    assert seen["position"][:2] == pytest.approx([0.1244027847, -0.0011904385], abs=1e-8)
+    outputs = run(plant, 1500).observe()
+    assert outputs["position"][:2] == pytest.approx([0.1244027847, -0.0011904385], abs=1e-8)
     assert heading(plant) == pytest.approx(-0.0604740265, abs=1e-8)
-    assert seen["velocity"][0] == pytest.approx(0.0399697886, abs=1e-8)
-    assert float(seen["work"]) == pytest.approx(float(seen["energy"]) - before, abs=1e-9)  # the ground does none
+    assert outputs["velocity"][0] == pytest.approx(0.0399697886, abs=1e-8)
+    assert float(outputs["work"]) == pytest.approx(float(outputs["energy"]) - before, abs=1e-9)  # the ground does none
 
 
 def test_the_snake_follows_its_head() -> None:
@@ -83,11 +83,11 @@ def test_the_ground_is_alike_everywhere() -> None:
     state = plant.state
     state.position, state.orientation = there, np.array([math.cos(0.5 * turn), 0.0, 0.0, math.sin(0.5 * turn)])
     plant.place(state)
-    seen = run(plant, 400).observe()
+    outputs = run(plant, 400).observe()
     c, s = math.cos(turn), math.sin(turn)
     moved = np.array([[c, -s], [s, c]]) @ here["position"][:2] + there[:2]
-    assert seen["position"][:2] == pytest.approx(moved, abs=1e-12)
-    assert seen["velocity"] == pytest.approx(here["velocity"], abs=1e-13)
+    assert outputs["position"][:2] == pytest.approx(moved, abs=1e-12)
+    assert outputs["velocity"] == pytest.approx(here["velocity"], abs=1e-13)
 
 
 def test_a_step_allocates_nothing() -> None:
@@ -131,8 +131,8 @@ def test_small_waves_run_down_the_snake() -> None:
     slope = np.column_stack([(follow(h * e, 0.0) - follow(-h * e, 0.0)) / (2 * h) for e in unit])
     push = follow(np.zeros(n), 1.0)
     # i w r = slope r + push i w r_1, r_1 = 1
-    rest = np.linalg.solve(1j * w * np.eye(n - 1) - slope[1:, 1:], slope[1:, 0] + 1j * w * push[1:])
-    ratio = np.concatenate([[1.0], rest])
+    remaining = np.linalg.solve(1j * w * np.eye(n - 1) - slope[1:, 1:], slope[1:, 0] + 1j * w * push[1:])
+    ratio = np.concatenate([[1.0], remaining])
     ratio = ratio[1:] / ratio[:-1]
     assert np.abs(ratio) == pytest.approx(np.ones(n - 1), abs=1e-6)
     assert np.angle(ratio) == pytest.approx(np.full(n - 1, -2.0 * math.atan(a * w / v)), abs=1e-6)
@@ -181,18 +181,18 @@ def test_rows_hold_along_a_run_and_snapshots_go_on(name: str) -> None:
 
     plant.reset()
     assert go(0, 300) < 1e-12
-    kept = plant.snapshot()
+    stored = plant.snapshot()
     assert go(300, 500) < 1e-12
     end = plant.snapshot()
-    plant.restore(kept)
+    plant.restore(stored)
     go(300, 500)
     assert plant.snapshot() == end
-    seen = plant.observe()
-    assert float(seen["work"]) == pytest.approx(float(seen["energy"]), rel=1e-4)
-    assert abs(seen["position"][2]) < 1e-12
-    assert np.linalg.norm(seen["position"]) > 1e-4
+    outputs = plant.observe()
+    assert float(outputs["work"]) == pytest.approx(float(outputs["energy"]), rel=1e-4)
+    assert abs(outputs["position"][2]) < 1e-12
+    assert np.linalg.norm(outputs["position"]) > 1e-4
     weight = plant.model.mass * 9.81  # the plane bears it, and nothing else does
-    assert seen["reaction"][plant.model.ground.names.index(f"{plant.model.body_names[0]}.plane.z")] == pytest.approx(
+    assert outputs["reaction"][plant.model.ground.names.index(f"{plant.model.body_names[0]}.plane.z")] == pytest.approx(
         weight, rel=1e-9
     )
 
@@ -203,9 +203,9 @@ def test_torques_drive_them_too(name: str) -> None:
     push = 0.02 * np.cos(np.arange(len(plant.actuators)))
     for _ in range(400):
         plant.step(push)
-    seen = plant.observe()
+    outputs = plant.observe()
     assert slip(plant) < 1e-12
-    assert float(seen["work"]) == pytest.approx(float(seen["energy"]), rel=1e-6, abs=1e-12)
+    assert float(outputs["work"]) == pytest.approx(float(outputs["energy"]), rel=1e-6, abs=1e-12)
 
 
 def test_the_trikke_with_a_passive_fork() -> None:
@@ -213,10 +213,10 @@ def test_the_trikke_with_a_passive_fork() -> None:
     plant: Any = rtmms.load("trikke", fork="passive")
     for k in range(1500):
         plant.step(np.array([0.6 * math.sin(3.0 * k * plant.dt)]))
-    seen = plant.observe()
+    outputs = plant.observe()
     assert [channel.name for channel in plant.actuators] == ["rider.angle"]
-    assert 0.0 < float(seen["energy"]) < float(seen["work"]) + 1e-12
-    assert abs(seen["joint_position"][1]) > 1e-4
+    assert 0.0 < float(outputs["energy"]) < float(outputs["work"]) + 1e-12
+    assert abs(outputs["joint_position"][1]) > 1e-4
 
 
 def test_any_number_of_links() -> None:

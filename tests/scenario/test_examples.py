@@ -25,15 +25,15 @@ SHOWN = "turn_in_a_current"
 """The one that docs/scenarios.md shows."""
 
 
-@pytest.mark.parametrize("file", [one for one in FILES if one not in BY_COMMAND], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [file for file in FILES if file not in BY_COMMAND], ids=lambda file: file.stem)
 def test_an_example_runs_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    base, found = scenario_case(str(file), None, {})
+    base, result = scenario_case(str(file), None, {})
     report = Runner(Study(base, (Axis("seed", (base.seed,)),))).report((base.seed,))
     assert report["ended"] == "duration", report.get("reason")
-    assert found.expect
-    for one in found.expect:
-        assert one.holds(report[one.name]), (one, report[one.name])
+    assert result.expect
+    for item in result.expect:
+        assert item.holds(report[item.name]), (item, report[item.name])
 
 
 @pytest.mark.parametrize("file", BY_COMMAND, ids=lambda file: file.stem)
@@ -41,7 +41,7 @@ def test_an_example_runs_and_holds_by_the_command(tmp_path: Path, file: Path) ->
     result = finish(start(tmp_path, "run", str(file), "--json", "--quiet"), 240)
     assert result.status == 0, result.err
     assert result.report["expect"]
-    assert all(one["holds"] for one in result.report["expect"])
+    assert all(item["holds"] for item in result.report["expect"])
 
 
 def test_the_pages_example_is_that_of_the_folder() -> None:

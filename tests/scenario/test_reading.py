@@ -59,22 +59,22 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_whole_scenario(tmp_path: Path) -> None:
-    found = read(write(tmp_path, WHOLE))
-    assert (found.robot, dict(found.options)) == ("manta", {"mode": "lockstep", "on_miss": "home"})
-    assert found.parameters == {"chains": 8, "current_m_s": [0.1, 0.0, 0.0]}
-    assert found.controllers == ("gait:amplitude_deg=30.0", f"{tmp_path}/mine.py:every=2,flag=true")
-    assert [event.at_s for event in found.events] == [2.0, 4.0]
-    assert found.events[0].values == {"gait.frequency_hz": 0.5, "drag_coefficient": 1.0}
-    assert [event.line for event in found.events] == [20, 17]
-    assert [(one.name, one.text) for one in found.expect] == [
+    result = read(write(tmp_path, WHOLE))
+    assert (result.robot, dict(result.options)) == ("manta", {"mode": "lockstep", "on_miss": "home"})
+    assert result.parameters == {"chains": 8, "current_m_s": [0.1, 0.0, 0.0]}
+    assert result.controllers == ("gait:amplitude_deg=30.0", f"{tmp_path}/mine.py:every=2,flag=true")
+    assert [event.at_s for event in result.events] == [2.0, 4.0]
+    assert result.events[0].values == {"gait.frequency_hz": 0.5, "drag_coefficient": 1.0}
+    assert [event.line for event in result.events] == [20, 17]
+    assert [(item.name, item.text) for item in result.expect] == [
         ("mean_speed_m_s", ">= 0.1"), ("final.position[2]", "< 1.0"), ("exchange.misses", "== 0.0"),
     ]  # fmt: skip
 
 
 def test_a_fault_begins_and_ends(tmp_path: Path) -> None:
     text = 'robot = "manta"\n[[event]]\nat_s = 2\nfault = "slow"\ntarget = "left.front"\nvalue = 0.5\nuntil_s = 3\n'
-    found = read(write(tmp_path, text))
-    assert [(event.at_s, dict(event.values)) for event in found.events] == [
+    result = read(write(tmp_path, text))
+    assert [(event.at_s, dict(event.values)) for event in result.events] == [
         (2.0, {"fault.left.front": "slow=0.5"}), (3.0, {"fault.left.front": ""}),
     ]  # fmt: skip
 
@@ -104,15 +104,15 @@ def test_faults_of_a_target_that_overlap_are_refused(
 @pytest.mark.parametrize("later_first", [False, True])
 def test_a_fault_that_begins_where_another_ends_begins_after_it(tmp_path: Path, later_first: bool) -> None:
     both = [("left.front", 1.0, 2.0), ("left.front", 2.0, 3.0)]
-    found = read(write(tmp_path, faults(*(reversed(both) if later_first else both))))
-    assert [(event.at_s, event.values["fault.left.front"]) for event in found.events] == [
+    result = read(write(tmp_path, faults(*(reversed(both) if later_first else both))))
+    assert [(event.at_s, event.values["fault.left.front"]) for event in result.events] == [
         (1.0, "stuck=0.1"), (2.0, ""), (2.0, "stuck=0.1"), (3.0, ""),
     ]  # fmt: skip
 
 
 def test_a_fault_without_an_end_may_be_replaced(tmp_path: Path) -> None:
-    found = read(write(tmp_path, faults(("left.front", 1.0, None), ("left.front", 2.0, None))))
-    assert [event.at_s for event in found.events] == [1.0, 2.0]
+    result = read(write(tmp_path, faults(("left.front", 1.0, None), ("left.front", 2.0, None))))
+    assert [event.at_s for event in result.events] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(("at_s", "step"), [
@@ -120,8 +120,8 @@ def test_a_fault_without_an_end_may_be_replaced(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_an_event_acts_at_the_first_step_that_begins_at_its_time_or_later(at_s: float, step: int) -> None:
     plant = Pendulum()
-    made = agenda((Event(at_s, {"damping": 0.2}, 1),), plant, (), "s.toml", 100)
-    assert made.next == step
+    built = agenda((Event(at_s, {"damping": 0.2}, 1),), plant, (), "s.toml", 100)
+    assert built.next == step
 
 
 def test_an_event_after_the_begin_of_the_last_step_is_refused() -> None:
@@ -193,13 +193,13 @@ def test_a_file_that_is_none_or_no_toml(tmp_path: Path) -> None:
 
 def test_lines_of_keys() -> None:
     text = 'a = 1\n# b = 2\n[t."x.y"]  # a table\nk.l = 1\n[[e]]\nk = 1\n[[e]]\n  k = [\n  1,\n]\n'
-    found = lines(text)
-    assert found[("a",)] == 1
-    assert ("b",) not in found
-    assert (found["t", "x.y"], found["t", "x.y", "k", "l"]) == (3, 4)
-    assert (found["e", 0, "k"], found["e", 1], found["e", 1, "k"]) == (6, 7, 8)
-    assert line_of(found, ("e", 1, "missing", "deeper")) == 7
-    assert line_of(found, ("nowhere",)) == 1
+    result = lines(text)
+    assert result[("a",)] == 1
+    assert ("b",) not in result
+    assert (result["t", "x.y"], result["t", "x.y", "k", "l"]) == (3, 4)
+    assert (result["e", 0, "k"], result["e", 1], result["e", 1, "k"]) == (6, 7, 8)
+    assert line_of(result, ("e", 1, "missing", "deeper")) == 7
+    assert line_of(result, ("nowhere",)) == 1
 
 
 REPORT: dict[str, Any] = {

@@ -25,9 +25,9 @@ from tests.cli.shell import rtmms
 def shake(monkeypatch: pytest.MonkeyPatch) -> Option:
     """A new option, declared as the others are."""
     hint = Annotated[float, Option("Shake the table (default {default}).", unit="Hz", study=StudyUse.CARRIED)]
-    made = declarations.option_declaration("shake_hz", hint, 2.0)
-    monkeypatch.setitem(run_options(), "shake_hz", made)  # type: ignore[misc]
-    return made
+    built = declarations.option_declaration("shake_hz", hint, 2.0)
+    monkeypatch.setitem(run_options(), "shake_hz", built)  # type: ignore[misc]
+    return built
 
 
 def text_of(decorator: Any, *text: str) -> tuple[str, dict[str, Any]]:
@@ -50,8 +50,8 @@ def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path)
         text_of(command_options("run"), "--shake-hz", "-1")
     path = tmp_path / "s.toml"
     path.write_text('robot = "manta"\nshake-hz = 3\n')
-    found = scenario(str(path))
-    assert merge_options(found, {}, ())["shake_hz"] == 3.0
+    result = scenario(str(path))
+    assert merge_options(result, {}, ())["shake_hz"] == 3.0
     assert why_not(shake, 3.0) == ""
     for text, message in (
         ('shake-hz = "fast"', "s.toml:2: shake_hz: expected a number, got 'fast'"),
@@ -66,18 +66,20 @@ def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path)
 
 def test_each_option_has_a_field_of_the_plan_and_of_a_case() -> None:
     for kind in (Plan, Base):
-        assert {one.field for one in run_options().values()} <= {one.name for one in fields(kind)}
+        assert {run_option.field for run_option in run_options().values()} <= {field.name for field in fields(kind)}
 
 
 @pytest.mark.parametrize("name", run_options())
 def test_the_commands_have_the_option(name: str) -> None:
-    one = run_options()[name]
+    item = run_options()[name]
     for word, command in (("run", run), ("serve", serve)):
-        assert (name in {param.name for param in command.params}) is (word in one.commands)
-    assert one.study is not StudyUse.CARRIED or name in {param.name for param in sweep.params}
+        assert (name in {param.name for param in command.params}) is (word in item.commands)
+    assert item.study is not StudyUse.CARRIED or name in {param.name for param in sweep.params}
 
 
-@pytest.mark.parametrize("one", [one for one in run_options().values() if one.key], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one", [run_option for run_option in run_options().values() if run_option.key], ids=lambda item: item.name
+)
 def test_a_scenario_refuses_what_the_option_is_not(one: Option, tmp_path: Path) -> None:
     key = one.word.lstrip("-")
     (tmp_path / "s.toml").write_text(f'robot = "manta"\n{key} = [1]\n')
@@ -91,8 +93,8 @@ def test_a_scenario_refuses_what_the_option_is_not(one: Option, tmp_path: Path) 
 
 @pytest.mark.full
 def test_a_number_that_is_none_is_refused_by_each_command(tmp_path: Path) -> None:
-    for one in run_options().values():
-        if one.value_type in (int, float):
-            result = rtmms(tmp_path, one.commands[0], "pendulum", one.word, "x")
+    for run_option in run_options().values():
+        if run_option.value_type in (int, float):
+            result = rtmms(tmp_path, run_option.commands[0], "pendulum", run_option.word, "x")
             assert result.status == 2
-            assert one.word in result.err
+            assert run_option.word in result.err

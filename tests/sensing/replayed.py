@@ -36,13 +36,13 @@ PARTS = ("position_m", "velocity_m_s", "attitude_deg")
 def swim(plant: Any) -> Commands:
     """The manta's usual gait."""
     rows = plant.gait_commands(round(plant.gait_period() / plant.dt))
-    return lambda k, seen: rows[k % len(rows)] * min(1.0, 0.5 * k * plant.dt)
+    return lambda k, observed: rows[k % len(rows)] * min(1.0, 0.5 * k * plant.dt)
 
 
 def neutral(plant: Any) -> Commands:
     """The eel swims by its own law."""
     command = np.array([channel.neutral for channel in plant.actuators])
-    return lambda k, seen: command
+    return lambda k, observed: command
 
 
 def weave(plant: Any) -> Commands:
@@ -50,7 +50,7 @@ def weave(plant: Any) -> Commands:
     names = [channel.name for channel in plant.actuators]
     swings = {"fin.top": (0.06, 47.0), "fin.bottom": (0.06, 47.0), "fin.left": (0.02, 23.0), "fin.right": (0.02, 23.0)}
 
-    def command(k: int, seen: Mapping[str, Array]) -> Array:
+    def command(k: int, observed: Mapping[str, Array]) -> Array:
         out, time = np.zeros(len(names)), k * plant.dt
         for i, name in enumerate(names):
             size, period = swings.get(name.removesuffix(".angle"), (0.0, 1.0))
@@ -67,11 +67,11 @@ def circle(plant: Any) -> Commands:
                      parameters=plain_parameters(plant))  # fmt: skip
     hover.start(info)
 
-    def command(k: int, seen: Mapping[str, Array]) -> Array:
+    def command(k: int, observed: Mapping[str, Array]) -> Array:
         t = k * plant.dt
         hover.x_m, hover.y_m = 3.0 * math.sin(0.2 * t), 3.0 * math.cos(0.2 * t) - 3.0
         hover.z_m, hover.yaw_deg = 2.0 + 0.5 * math.sin(0.31 * t), math.degrees(0.1 * t) % 360.0
-        outputs = {name: seen[name].tolist() for name, _, _ in _MOTION}
+        outputs = {name: observed[name].tolist() for name, _, _ in _MOTION}
         asked = hover.update(State({"step": k, "timestamp": t, "outputs": outputs}, info))
         return np.array([asked[name] for name in names])
 
@@ -101,11 +101,11 @@ class Known:
 class Replayed:
     """A plant that moves as another did, in the same environment."""
 
-    def __init__(self, kept: Known) -> None:
-        self.dt, self.rows, self._at = kept.dt, kept.rows(), 0
+    def __init__(self, known: Known) -> None:
+        self.dt, self.rows, self._at = known.dt, known.rows(), 0
         self.actuators: tuple[Channel, ...] = ()
         self.outputs = tuple(Channel(name, unit, (size,)) for name, unit, size in _MOTION)
-        self.parameters = {"gravity_m_s2": kept.gravity}
+        self.parameters = {"gravity_m_s2": known.gravity}
 
     def reset(self, seed: int = 0) -> None:
         self._at = 0
@@ -114,11 +114,11 @@ class Replayed:
         self._at += 1
 
     def observe(self) -> dict[str, Array]:
-        row, found, at = self.rows[self._at], {}, 0
+        row, result, at = self.rows[self._at], {}, 0
         for name, _, size in _MOTION:
-            found[name] = row[at : at + size].copy()
+            result[name] = row[at : at + size].copy()
             at += size
-        return found
+        return result
 
     def snapshot(self) -> bytes:
         return str(self._at).encode()
@@ -153,7 +153,7 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
     rows = np.ascontiguousarray(plant.truth.rows[: round(until[-1] / plant.dt) + 1])  # type: ignore[attr-defined]
     suite, expected, motion = plant.suite, plant._state, plant._motion
     clock = next(place.start for name, place, _ in plant._measured if name == "imu.time")
-    at, sums, count, next_s, found = 0, np.zeros((2, len(PARTS))), 0, SETTLES_S, []
+    at, sums, count, next_s, result = 0, np.zeros((2, len(PARTS))), 0, SETTLES_S, []
     for end in until:
         while (at + 1) * plant.dt <= end and at + 1 < len(rows):
             at = _until_news(
@@ -169,5 +169,5 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
             errors_of = compare_with_truth(now, row[:3], turn @ row[7:10], turn)
             sums += [[errors_of[name][0] ** 2 for name in PARTS], [errors_of[name][1] for name in PARTS]]
             count += 1
-        found.append(sums / count)
-    return np.array(found)
+        result.append(sums / count)
+    return np.array(result)

@@ -57,21 +57,21 @@ class Driven:
 def pair() -> tuple[Any, Any]:
     """The same one, entered, and from Python."""
     plants: list[Plant] = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
-    made = [Sensed(Faulty(plant), read_profile("typical", plant, OVER)) for plant in plants]
-    assert made[1].compiled_step() is None
-    assert made[1].compiled_outputs() is None
-    return made[0], made[1]
+    built = [Sensed(Faulty(plant), read_profile("typical", plant, OVER)) for plant in plants]
+    assert built[1].compiled_step() is None
+    assert built[1].compiled_outputs() is None
+    return built[0], built[1]
 
 
 def swim(k: int) -> np.ndarray:
     return 0.4 * np.sin(0.02 * k + np.arange(4.0))
 
 
-def same(one: Any, other: Any) -> None:
-    seen, expected = one.observe(), other.observe()
-    assert list(seen) == list(expected)
+def same(item: Any, other: Any) -> None:
+    observed, expected = item.observe(), other.observe()
+    assert list(observed) == list(expected)
     for name, value in expected.items():
-        np.testing.assert_array_equal(seen[name], value, err_msg=name)
+        np.testing.assert_array_equal(observed[name], value, err_msg=name)
 
 
 def outputs_of(plant: Any) -> dict[str, np.ndarray]:
@@ -91,81 +91,81 @@ FAULTS = (
 
 
 def test_the_bits_are_those_of_steps_from_python() -> None:
-    one, other = pair()
-    one.reset(seed=7)
+    item, other = pair()
+    item.reset(seed=7)
     other.reset(seed=7)
-    driven, kept = Driven(one), (b"", b"")
+    driven, stored = Driven(item), (b"", b"")
     for k in range(400):
         if k % 100 == 50:
-            for plant in (one, other):
+            for plant in (item, other):
                 plant.set(**{f"fault.{name}": word for name, word in FAULTS[k // 100 % len(FAULTS)].items()})
         if k == 200:
-            one.set(gravity_m_s2=9.7)
+            item.set(gravity_m_s2=9.7)
             other.set(gravity_m_s2=9.7)
-            same(one, other)
-            kept = one.snapshot(), other.snapshot()
-        (driven if k % 7 else one).step(swim(k))
+            same(item, other)
+            stored = item.snapshot(), other.snapshot()
+        (driven if k % 7 else item).step(swim(k))
         other.step(swim(k))
         if k % 20 == 0:
-            same(one, other)
-    assert one.snapshot()[-one._state.nbytes :] == other.snapshot()[-other._state.nbytes :]
+            same(item, other)
+    assert item.snapshot()[-item._state.nbytes :] == other.snapshot()[-other._state.nbytes :]
     flat = {name: np.ravel(value) for name, value in other.observe().items()}
-    seen = outputs_of(one)
-    assert set(seen) == set(flat)
+    observed = outputs_of(item)
+    assert set(observed) == set(flat)
     for name, value in flat.items():
-        np.testing.assert_array_equal(seen[name], value, err_msg=name)
-    one.restore(kept[0])
-    other.restore(kept[1])
-    same(one, other)
-    np.testing.assert_array_equal(outputs_of(one)["truth.rod_torque"], other.observe()["truth.rod_torque"])
+        np.testing.assert_array_equal(observed[name], value, err_msg=name)
+    item.restore(stored[0])
+    other.restore(stored[1])
+    same(item, other)
+    np.testing.assert_array_equal(outputs_of(item)["truth.rod_torque"], other.observe()["truth.rod_torque"])
     driven.step(swim(0))
     other.step(swim(0))
-    same(one, other)
+    same(item, other)
 
 
 def test_a_state_does_not_depend_on_outputs_that_were_read_in_between() -> None:
     """Torques of the rods are computed for a sensor's samples; reading them in other steps changes no bit."""
     slow = {"current": {"rate_hz": 100.0, "noise_a": 0.0, "resolution_a": 0.0, "turn_on_a": 0.0}}
-    one, other = (Sensed(plant, read_profile("typical", plant, slow)) for plant in (rtmms.load("manta") for _ in "ab"))
-    constant = one.sensors["current"].torque_constant_n_m_a  # type: ignore[attr-defined]
+    item, other = (Sensed(plant, read_profile("typical", plant, slow)) for plant in (rtmms.load("manta") for _ in "ab"))
+    constant = item.sensors["current"].torque_constant_n_m_a  # type: ignore[attr-defined]
     torques, samples = {}, set()
     for k in range(55):
-        one.step(swim(k))
+        item.step(swim(k))
         other.step(swim(k))
-        outputs_of(one)
-        seen = one.observe()
-        torques[k + 1] = seen["truth.rod_torque"]
-        at = round(float(seen["current.time"]) / one.dt)
+        outputs_of(item)
+        outputs = item.observe()
+        torques[k + 1] = outputs["truth.rod_torque"]
+        at = round(float(outputs["current.time"]) / item.dt)
         if at > 0:
             samples.add(at)
-            np.testing.assert_allclose(constant * seen["current.value"], torques[at], rtol=1e-12)
+            np.testing.assert_allclose(constant * outputs["current.value"], torques[at], rtol=1e-12)
     assert samples == {10, 20, 30, 40, 50}
-    assert one.snapshot() == other.snapshot()
+    assert item.snapshot() == other.snapshot()
 
 
 def test_a_step_leaves_no_objects() -> None:
-    one, _ = pair()
-    one.set(**{"fault.left.front": "free"})
-    entry = one.compiled_step()
+    item, _ = pair()
+    item.set(**{"fault.left.front": "free"})
+    entry = item.compiled_step()
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
     arguments[: len(entry.arguments)] = entry.arguments
     function, at = entry.function, arguments.ctypes.data
 
     def work() -> None:
         for _ in range(50):
-            one.compiled_step()
-            one.finish_compiled_step(called(function, at))
+            item.compiled_step()
+            item.finish_compiled_step(called(function, at))
 
     assert growth(work) == 0
 
 
 def test_an_estimate_follows_what_compiled_steps_gave() -> None:
     plants = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
-    one, other = (Estimated(plant, read_profile("typical", plant, {"gps": {"off": True}})) for plant in plants)
-    driven = Driven(one)
-    assert one.compiled_outputs() is None
+    item, other = (Estimated(plant, read_profile("typical", plant, {"gps": {"off": True}})) for plant in plants)
+    driven = Driven(item)
+    assert item.compiled_outputs() is None
     for k in range(600):
         driven.step(swim(k))
         other.step(swim(k))
-    same(one, other)
+    same(item, other)
     assert other.observe()["estimate.position"] == pytest.approx(other.observe()["truth.position"], abs=0.1)

@@ -113,14 +113,14 @@ def test_an_update_is_schmidts(name: str) -> None:
     correlated, places = correlated_errors(CROOKED, MOUNT)
     whole, place, m = seized(correlated, rng), places[name], 1 if name == "depth" else 3
     rows, variance = rng.normal(size=(m, E_SIZE)), rng.uniform(0.1, 1.0, m)
-    expected, residual, own = rng.normal(size=m), rng.normal(size=m), np.zeros((m, place.stop - place.start))
+    expected, residual, current = rng.normal(size=m), rng.normal(size=m), np.zeros((m, place.stop - place.start))
     correlated.value[:] = np.where(correlated.estimated, rng.normal(size=len(correlated.value)), 0.0)
     perfect, values = expected.copy(), correlated.value.copy()
-    expect_correlated(place.start, expected, own, correlated)
-    np.testing.assert_allclose(expected, perfect + own @ values[place], atol=1e-14)
+    expect_correlated(place.start, expected, current, correlated)
+    np.testing.assert_allclose(expected, perfect + current @ values[place], atol=1e-14)
     h = np.zeros((m, len(whole)))
     h[:, :E_SIZE] = rows
-    h[:, E_SIZE + place.start : E_SIZE + place.stop] = own
+    h[:, E_SIZE + place.start : E_SIZE + place.stop] = current
     s = h @ whole @ h.T + np.diag(variance)
     gain = whole @ h.T @ np.linalg.inv(s)
     gain[E_SIZE:][correlated.estimated == 0] = 0.0
@@ -128,7 +128,7 @@ def test_an_update_is_schmidts(name: str) -> None:
     after = left @ whole @ left.T + gain @ np.diag(variance) @ gain.T
     x, mine, moved = random_state(4), whole[:E_SIZE, :E_SIZE].copy(), np.zeros(E_SIZE)
     room = np.zeros((m + 1, m + len(whole)))
-    squared = correct(x, mine, rows, own, place.start, residual, variance, 0.0, room, moved, correlated)
+    squared = correct(x, mine, rows, current, place.start, residual, variance, 0.0, room, moved, correlated)
     assert squared == pytest.approx(residual @ np.linalg.solve(s, residual))
     np.testing.assert_allclose(joint(mine, correlated), after, atol=1e-12)
     np.testing.assert_allclose(np.concatenate([moved, correlated.value - values]), gain @ residual, atol=1e-12)
@@ -136,17 +136,19 @@ def test_an_update_is_schmidts(name: str) -> None:
 
 def test_without_correlated_errors_it_is_the_filter_without_them() -> None:
     """Sheets that have none, and sheets whose own are not listened to: the same bits."""
-    plain = {name: replace(one, wander_m=0.0) if isinstance(one, Gps) else one for name, one in SENSORS.items()}
-    plant, one = begun(5, plain)
+    plain = {
+        name: replace(sensor, wander_m=0.0) if isinstance(sensor, Gps) else sensor for name, sensor in SENSORS.items()
+    }
+    plant, item = begun(5, plain)
     other = begun(5, plain)[1]
     bare = Estimator(plain, deviations=(0.1, 0.1, 0.05), correlated=False)
     bare._x[:], bare._p[:] = other._x, other._p
-    run(plant, one, 600)
+    run(plant, item, 600)
     again, _ = begun(5, plain)
     run(again, bare, 600)
-    assert one._correlated.variance.size == bare._correlated.variance.size == 0
-    assert one.behind().covariance.tobytes() == bare.behind().covariance.tobytes()
-    assert one.behind().position.tobytes() == bare.behind().position.tobytes()
+    assert item._correlated.variance.size == bare._correlated.variance.size == 0
+    assert item.behind().covariance.tobytes() == bare.behind().covariance.tobytes()
+    assert item.behind().position.tobytes() == bare.behind().position.tobytes()
 
 
 def test_a_bias_that_stays_is_neither_averaged_away_nor_forgotten() -> None:
@@ -157,24 +159,24 @@ def test_a_bias_that_stays_is_neither_averaged_away_nor_forgotten() -> None:
         rng = np.random.default_rng(seed)
         sensor = Depth(noise_m=0.01, turn_on_m=0.05, wander_m=0.02, correlation_s=30.0)
         start, bias, drift = 0.1 * rng.normal(), 0.05 * rng.normal(), 0.02 * rng.normal()
-        found = []
+        result = []
         for _ in range(400):
             drift += -0.1 / 30.0 * drift + 0.02 * np.sqrt(0.2 / 30.0) * rng.normal()
-            found.append(bias + drift + 0.01 * rng.normal())
+            result.append(bias + drift + 0.01 * rng.normal())
         for known in (True, False):
             correlated, _ = correlated_errors({"depth": sensor}, np.eye(3), known)
             x, covariance, noise = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE)), np.zeros(N_SIZE)
             x[X_Q], covariance[2, 2], noise[N_GRAVITY + 2] = 1.0, 0.1**2, -9.81
-            rows, own = np.zeros((1, E_SIZE)), np.zeros((1, len(correlated.variance)))
+            rows, current = np.zeros((1, E_SIZE)), np.zeros((1, len(correlated.variance)))
             rows[0, 2], room = -1.0, np.zeros((2, 1 + E_SIZE + len(correlated.variance)))
-            for k, one in enumerate(found):
+            for k, item in enumerate(result):
                 propagate(x, covariance, np.zeros(3), np.array([0.0, 0.0, 9.81]), 0.1, noise, ROOM,
                           np.zeros((E_SIZE, E_SIZE)), correlated)  # fmt: skip
                 expected = np.array([-x[2]])
-                expect_correlated(0, expected, own, correlated)
-                residual = np.array([-start + one]) - expected
+                expect_correlated(0, expected, current, correlated)
+                residual = np.array([-start + item]) - expected
                 correct(
-                    x, covariance, rows, own, 0, residual, np.array([1e-4]), 0.0, room, np.zeros(E_SIZE), correlated
+                    x, covariance, rows, current, 0, residual, np.array([1e-4]), 0.0, room, np.zeros(E_SIZE), correlated
                 )
                 if k in (9, 399):
                     squared.setdefault((known, k), []).append((start - x[2]) ** 2 / covariance[2, 2])

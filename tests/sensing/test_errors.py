@@ -55,8 +55,8 @@ def test_an_hour_of_a_typical_imu_has_the_noise_of_its_data_sheet() -> None:
         expected = readings(sensor, block, count, seed=1)
         for axis in range(3):
             for time in (0.1, 1.0):
-                found = allan_deviation(expected[:, axis], 1.0 / sensor.rate_hz, time)
-                assert found == pytest.approx(density / np.sqrt(time), rel=0.05)
+                result = allan_deviation(expected[:, axis], 1.0 / sensor.rate_hz, time)
+                assert result == pytest.approx(density / np.sqrt(time), rel=0.05)
 
 
 @pytest.mark.full
@@ -68,8 +68,8 @@ def test_its_lowest_allan_deviation_is_the_data_sheets_bias_stability() -> None:
     for block, stability in enumerate((sensor.gyro_instability_rad_s, sensor.accel_instability_m_s2)):
         square = np.zeros(len(times))
         for seed in range(12):
-            found = readings(sensor, block, count, seed)
-            square += [np.mean([allan_deviation(found[:, k], period, t) ** 2 for k in range(3)]) for t in times]
+            result = readings(sensor, block, count, seed)
+            square += [np.mean([allan_deviation(result[:, k], period, t) ** 2 for k in range(3)]) for t in times]
         assert np.sqrt((square / 12).min()) == pytest.approx(stability, rel=0.05)
 
 
@@ -93,8 +93,8 @@ def test_the_drift_is_a_gauss_markov_process() -> None:
 def test_little_white_noise_makes_no_large_drift() -> None:
     """The curve's lowest point goes to short times with the white noise, where it is none of a data sheet's."""
     times = 10.0 * np.geomspace(0.1, 3.0, 200)
-    found = [drift_of(density, 1e-3, 10.0) for density in (3e-4, 1e-4, 1e-5, 1e-9)]
-    for density, deviation in zip((3e-4, 1e-4, 1e-5, 1e-9), found, strict=True):
+    result = [drift_of(density, 1e-3, 10.0) for density in (3e-4, 1e-4, 1e-5, 1e-9)]
+    for density, deviation in zip((3e-4, 1e-4, 1e-5, 1e-9), result, strict=True):
         total = density**2 / times + [drift_allan_variance(t, deviation, 10.0) for t in times]
         assert np.sqrt(total.min()) == pytest.approx(1e-3, rel=1e-2)
         assert deviation < 4.1e-3
@@ -109,19 +109,19 @@ def test_a_drift_that_white_noise_hides_is_none() -> None:
 
 def test_scale_misalignment_offset_range_and_quantum() -> None:
     still = Imu(gyro_scale_error=(0.1, 0.0, -0.1), gyro_misalignment_rad=(0.0, 0.0, 0.01))
-    found = readings(still, 0, 1, 0, (1.0, 2.0, 3.0))[0]
+    result = readings(still, 0, 1, 0, (1.0, 2.0, 3.0))[0]
     # axes turned by +0.01 rad about z see x + 0.01 y, y - 0.01 x
-    np.testing.assert_allclose(found, [1.1 + 0.02, 2.0 - 0.01, 2.7], rtol=1e-15)
+    np.testing.assert_allclose(result, [1.1 + 0.02, 2.0 - 0.01, 2.7], rtol=1e-15)
     coarse = Imu(accel_range_m_s2=2.5, accel_resolution_m_s2=0.4)
     np.testing.assert_allclose(readings(coarse, 1, 1, 0, (-9.0, 1.1, 2.9))[0], [-2.4, 1.2, 2.4], rtol=1e-15)
 
 
 def test_what_a_seed_decides_is_the_same_each_time_and_differs_between_axes() -> None:
     sensor = Imu(gyro_turn_on_rad_s=0.1, gyro_noise_rad_s_rt_hz=0.01)
-    one, again, other = (readings(sensor, 0, 50, seed) for seed in (4, 4, 5))
-    np.testing.assert_array_equal(one, again)
-    assert np.abs(one - other).min() > 0.0
-    assert np.abs(np.corrcoef(one.T)[np.triu_indices(3, 1)]).max() < 0.5
+    item, again, other = (readings(sensor, 0, 50, seed) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(item, again)
+    assert np.abs(item - other).min() > 0.0
+    assert np.abs(np.corrcoef(item.T)[np.triu_indices(3, 1)]).max() < 0.5
     powered = np.array([readings(sensor, 0, 400, seed).mean(axis=0) for seed in range(40)])
     assert powered.std() == pytest.approx(0.1, rel=0.2)
 

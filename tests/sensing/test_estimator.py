@@ -58,8 +58,8 @@ def moved(x: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 def difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The error that leads from x to y."""
-    one, other = (Rotation.from_quat(s[[X_Q + 1, X_Q + 2, X_Q + 3, X_Q]]) for s in (x, y))
-    turn = (one.inv() * other).as_rotvec()
+    item, other = (Rotation.from_quat(s[[X_Q + 1, X_Q + 2, X_Q + 3, X_Q]]) for s in (x, y))
+    turn = (item.inv() * other).as_rotvec()
     return np.concatenate([y[:6] - x[:6], turn, y[X_Q + 4 :] - x[X_Q + 4 :]])
 
 
@@ -162,8 +162,8 @@ def test_covariances_are_another_librarys(size: int) -> None:
     other.predict(Q=np.diag(white))
     np.testing.assert_allclose(mine, other.P, rtol=1e-12, atol=1e-12)
     error = np.zeros(E_SIZE)
-    own, room = np.zeros((size, 0)), np.zeros((size + 1, size + E_SIZE))
-    squared = correct(x, mine, rows, own, 0, residual, variance, 0.0, room, error, none())
+    current, room = np.zeros((size, 0)), np.zeros((size + 1, size + E_SIZE))
+    squared = correct(x, mine, rows, current, 0, residual, variance, 0.0, room, error, none())
     other.update(residual)
     np.testing.assert_allclose(error, other.x, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(mine, other.P, rtol=1e-10, atol=1e-10)
@@ -176,8 +176,8 @@ def test_what_is_not_believed_changes_nothing() -> None:
     rows = np.zeros((1, E_SIZE))
     rows[0, 0] = 1.0
     room = np.zeros((2, 16))
-    own, error = np.zeros((1, 0)), np.zeros(E_SIZE)
-    squared = correct(x, covariance, rows, own, 0, np.array([9.0]), np.array([1.0]), 10.0, room, error, none())
+    current, error = np.zeros((1, 0)), np.zeros(E_SIZE)
+    squared = correct(x, covariance, rows, current, 0, np.array([9.0]), np.array([1.0]), 10.0, room, error, none())
     assert squared == pytest.approx(40.5)
     np.testing.assert_array_equal(x, before)
     np.testing.assert_array_equal(covariance, np.eye(E_SIZE))
@@ -237,8 +237,8 @@ def run(plant: Sensed, estimator: Estimator, steps: int) -> None:
 
 def error(position: Any, velocity: Any, quaternion: Any, time: float) -> np.ndarray:
     at, turn, speed, _ = swim(time)
-    found = Rotation.from_quat(np.asarray(quaternion)[[1, 2, 3, 0]])
-    return np.concatenate([at - position, turn.apply(speed) - velocity, (found.inv() * turn).as_rotvec()])
+    result = Rotation.from_quat(np.asarray(quaternion)[[1, 2, 3, 0]])
+    return np.concatenate([at - position, turn.apply(speed) - velocity, (result.inv() * turn).as_rotvec()])
 
 
 def test_it_follows_a_swimmer_through_late_measurements() -> None:
@@ -277,8 +277,8 @@ def test_sensors_that_fall_silent_only_make_it_less_sure() -> None:
     sure = estimator.behind().covariance
     for _ in range(200):
         plant.step(np.zeros(1))
-        found = plant.observe()
-        estimator.update({name: found[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
+        outputs = plant.observe()
+        estimator.update({name: outputs[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
     now = estimator.estimate()
     wrong = np.abs(error(now.position, now.velocity, now.quaternion, now.time))
     assert (wrong[3:6].max() < 0.05, not now.lost) == (True, True)
@@ -291,9 +291,9 @@ def test_a_sensor_that_lies_is_refused_and_reported() -> None:
     assert not estimator.estimate().lost
     for _ in range(200):
         plant.step(np.zeros(1))
-        found = plant.observe()
-        found["depth.value"] = found["depth.value"] + 5.0
-        estimator.update(found)
+        outputs = plant.observe()
+        outputs["depth.value"] = outputs["depth.value"] + 5.0
+        estimator.update(outputs)
     now = estimator.estimate()
     assert now.lost
     assert now.refused["depth"] >= 10
@@ -313,21 +313,21 @@ def test_it_knows_how_wrong_it_is() -> None:
         at = estimator.behind()
         wrong = error(at.position, at.velocity, at.quaternion, at.time)
         nees.append(wrong @ np.linalg.solve(at.covariance[:9, :9], wrong))
-        for name, found in at.nis.items():
-            nis.setdefault(name, []).append(found)
+        for name, result in at.nis.items():
+            nis.setdefault(name, []).append(result)
     assert np.mean(nees) == pytest.approx(9.0, abs=2.58 * np.sqrt(2 * 9 / 200))
-    for name, found in nis.items():
-        degrees = found[0][1]
-        mean = np.mean([squared for squared, _ in found])
+    for name, result in nis.items():
+        degrees = result[0][1]
+        mean = np.mean([squared for squared, _ in result])
         assert mean == pytest.approx(degrees, abs=2.58 * np.sqrt(2 * degrees / 200)), name
 
 
 def test_sensors_by_the_outputs_of_a_plant() -> None:
     outputs = ["imu.gyro", "imu.time", "depth.time", "truth.time", "other.time"]
-    found = sensors_of(outputs, over={"depth": {"noise_m": 0.5}})
-    assert list(found) == ["imu", "depth"]
-    assert found["depth"].noise_m == 0.5  # type: ignore[attr-defined]
-    assert found["imu"].gyro_noise_rad_s_rt_hz > 0.0  # type: ignore[attr-defined]
+    result = sensors_of(outputs, over={"depth": {"noise_m": 0.5}})
+    assert list(result) == ["imu", "depth"]
+    assert result["depth"].noise_m == 0.5  # type: ignore[attr-defined]
+    assert result["imu"].gyro_noise_rad_s_rt_hz > 0.0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -347,13 +347,13 @@ def test_what_it_cannot_begin_with(sensors: dict[str, Sensor], text: str) -> Non
 def test_a_start_that_nobody_states_takes_its_height_from_the_depth(depth_m: float) -> None:
     """The errors of the estimate, and of the offset of the depth sensor, are those of a start at the surface."""
     plant: Any = rtmms.load("torpedo", start_depth_m=depth_m)
-    seen = Sensed(plant, read_profile("typical", plant))
-    seen.reset(3)
-    estimator = Estimator(sensors_of(seen.observe()))
+    observed = Sensed(plant, read_profile("typical", plant))
+    observed.reset(3)
+    estimator = Estimator(sensors_of(observed.observe()))
     assert not estimator.knows_height
     for _ in range(400):
-        seen.step(np.array([60.0, 0.0, 0.05, 0.0, -0.05]))
-        estimator.update(seen.observe())
+        observed.step(np.array([60.0, 0.0, 0.05, 0.0, -0.05]))
+        estimator.update(observed.observe())
     assert estimator.knows_height
     now, truth = estimator.estimate(), plant.observe()
     assert abs(now.position[2] - truth["position"][2]) < 0.03
@@ -362,5 +362,5 @@ def test_a_start_that_nobody_states_takes_its_height_from_the_depth(depth_m: flo
 
 
 def test_without_a_depth_sensor_the_start_is_the_origin() -> None:
-    assert Estimator({name: one for name, one in SENSORS.items() if name != "depth"}).knows_height
+    assert Estimator({name: sensor for name, sensor in SENSORS.items() if name != "depth"}).knows_height
     assert Estimator(SENSORS, position=(0.0, 0.0, -1.0)).knows_height

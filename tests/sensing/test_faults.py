@@ -24,13 +24,13 @@ def sinking(time: float) -> tuple[Any, Any, Any, Any]:
 def depths(fault: str, steps: int = 400) -> np.ndarray:
     """With the fault from step 100 to 300."""
     plant = Sensed(Mover(sinking), {"depth": Depth(rate_hz=1000.0)})
-    found = []
+    result = []
     for k in range(steps):
         if k in (100, 300):
             plant.set(**{"fault.depth": fault if k == 100 else ""})
         plant.step(np.zeros(1))
-        found.append(float(plant.observe()["depth.value"]))
-    return np.array(found)
+        result.append(float(plant.observe()["depth.value"]))
+    return np.array(result)
 
 
 TRUE = np.arange(1, 401) * 1e-3
@@ -38,12 +38,12 @@ TRUE = np.arange(1, 401) * 1e-3
 
 def test_faults_of_a_sensor() -> None:
     for fault in ("silent", "stuck", "bias=0.5", "spikes=2.0"):
-        found = depths(fault)
-        np.testing.assert_allclose(found[:100], TRUE[:100], atol=1e-12)
-        np.testing.assert_allclose(found[300:], TRUE[300:], atol=1e-12)
-        wrong = found[100:300] - TRUE[100:300]
+        result = depths(fault)
+        np.testing.assert_allclose(result[:100], TRUE[:100], atol=1e-12)
+        np.testing.assert_allclose(result[300:], TRUE[300:], atol=1e-12)
+        wrong = result[100:300] - TRUE[100:300]
         if fault in ("silent", "stuck"):
-            np.testing.assert_allclose(found[100:300], TRUE[99])
+            np.testing.assert_allclose(result[100:300], TRUE[99])
         elif fault == "bias=0.5":
             np.testing.assert_allclose(wrong, 0.5, atol=1e-12)
         else:
@@ -117,8 +117,8 @@ def test_snapshots_hold_faults_and_resets_end_them() -> None:
     def on() -> tuple[float, float]:
         for _ in range(3):
             plant.step(np.array([0.9]))
-        seen = plant.observe()
-        return float(seen["encoder.angle"][1]), float(seen["depth.value"])
+        outputs = plant.observe()
+        return float(outputs["encoder.angle"][1]), float(outputs["depth.value"])
 
     first = on()
     assert first == pytest.approx((0.3, 1.004))

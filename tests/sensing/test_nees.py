@@ -46,22 +46,22 @@ def nees(robot: str, dt: float, seeds: int, seconds: float, folder: Path) -> tup
     path = folder / "truth.npy"
     np.save(path, truth(robot, plant, seconds, drive))
     sensors = {
-        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, replayed._SAMPLED)
+        name: item for name, item in read_profile("typical", plant).items() if isinstance(item, replayed._SAMPLED)
     }  # fmt: skip
     gravity = float(getattr(plant.parameters, "gravity_m_s2", 0.0))  # type: ignore[attr-defined]
     known = replayed.Known(dt, gravity, sensors, str(path))
-    found = np.array([replayed.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
+    result = np.array([replayed.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
     k = replayed.PARTS.index("velocity_m_s")
-    return found[:, 1, k], float(np.sqrt(found[:, 0, k].mean()))
+    return result[:, 1, k], float(np.sqrt(result[:, 0, k].mean()))
 
 
 def truth(robot: str, plant: Any, seconds: float, drive: Any) -> Any:
     plant.reset()
     command, rows = drive(plant), []
     for k in range(round(seconds / plant.dt) + 1):
-        seen = plant.observe()
-        rows.append(np.concatenate([seen[name] for name, _, _ in replayed._MOTION]))
-        plant.step(np.asarray(command(k, seen), dtype=float))
+        outputs = plant.observe()
+        rows.append(np.concatenate([outputs[name] for name, _, _ in replayed._MOTION]))
+        plant.step(np.asarray(command(k, outputs), dtype=float))
     return np.array(rows)
 
 

@@ -22,7 +22,7 @@ def printed_by(page: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, dict
     printed = capsys.readouterr()
     assert all("compil" in line for line in printed.err.splitlines()), printed.err
     shown = next(block for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL) if "imu.gyro " not in block)
-    numbers = [[float(n) for n in re.findall(r"-?\d+\.\d*", one)] for one in (printed.out, shown)]
+    numbers = [[float(n) for n in re.findall(r"-?\d+\.\d*", item)] for item in (printed.out, shown)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-3), "the page shows another output"
     return printed.out, names
 

@@ -32,8 +32,8 @@ def screw(time: float) -> tuple[Any, Any, Any, Any]:
     return position, turn, turn.inv().apply(velocity), axis * speed
 
 
-def samples_of(sensor: Sensor, seconds: float = 0.5, name: str = "one", **given: Any) -> dict[str, np.ndarray]:
-    plant = Sensed(Mover(screw, **given), {name: sensor})
+def samples_of(sensor: Sensor, seconds: float = 0.5, name: str = "one", **values: Any) -> dict[str, np.ndarray]:
+    plant = Sensed(Mover(screw, **values), {name: sensor})
     for _ in range(round(seconds / plant.dt)):
         plant.step(np.array([0.25]))
     return plant.observe()
@@ -49,8 +49,8 @@ def seen_from(time: float, vector: np.ndarray) -> np.ndarray:
     return np.asarray((screw(time)[1] * MOUNTING).inv().apply(vector))
 
 
-def mounted(kind: type[Sensor], **given: Any) -> Any:
-    return kind(position_m=PLACE, rotation_deg=MOUNTED, **given)
+def mounted(kind: type[Sensor], **values: Any) -> Any:
+    return kind(position_m=PLACE, rotation_deg=MOUNTED, **values)
 
 
 def test_a_gyroscope_and_an_accelerometer_at_a_mounting() -> None:
@@ -60,10 +60,10 @@ def test_a_gyroscope_and_an_accelerometer_at_a_mounting() -> None:
     force = (point(t + e) - 2.0 * point(t) + point(t - e)) / e**2 + [0.0, 0.0, G]
     errors = []
     for dt in (2e-3, 1e-3):
-        seen = samples_of(mounted(Imu, rate_hz=1.0 / dt), t, dt=dt)
-        np.testing.assert_allclose(seen["one.gyro"], MOUNTING.inv().apply(screw(t)[3]), atol=1e-14)
-        assert seen["one.time"] == pytest.approx(t)
-        errors.append(float(np.abs(seen["one.accel"] - seen_from(t, force)).max()))
+        observed = samples_of(mounted(Imu, rate_hz=1.0 / dt), t, dt=dt)
+        np.testing.assert_allclose(observed["one.gyro"], MOUNTING.inv().apply(screw(t)[3]), atol=1e-14)
+        assert observed["one.time"] == pytest.approx(t)
+        errors.append(float(np.abs(observed["one.accel"] - seen_from(t, force)).max()))
     assert errors[1] < 2e-5
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
 
@@ -71,12 +71,12 @@ def test_a_gyroscope_and_an_accelerometer_at_a_mounting() -> None:
 def test_the_first_samples_of_an_accelerometer_need_no_past() -> None:
     """Gravity alone, then the mean over a step, then the value."""
     plant = Sensed(Mover(screw), {"one": Imu(rate_hz=1000.0)})
-    found = [plant.observe()["one.accel"]]
+    result = [plant.observe()["one.accel"]]
     for _ in range(2):
         plant.step(np.zeros(1))
-        found.append(plant.observe()["one.accel"])
-    np.testing.assert_allclose(found[0], screw(0.0)[1].inv().apply([0.0, 0.0, G]), atol=1e-12)
-    np.testing.assert_allclose(found[1], found[2], atol=2e-2)
+        result.append(plant.observe()["one.accel"])
+    np.testing.assert_allclose(result[0], screw(0.0)[1].inv().apply([0.0, 0.0, G]), atol=1e-12)
+    np.testing.assert_allclose(result[1], result[2], atol=2e-2)
 
 
 def test_at_rest_an_accelerometer_feels_the_ground() -> None:
@@ -88,33 +88,33 @@ def test_at_rest_an_accelerometer_feels_the_ground() -> None:
 
 def test_a_magnetometer_sees_the_earths_field() -> None:
     field = (2e-5, -1e-5, -4e-5)
-    seen = samples_of(mounted(Magnetometer, field_t=field, rate_hz=1000.0))
-    np.testing.assert_allclose(seen["one.field"], seen_from(0.5, np.array(field)), atol=1e-18)
+    observed = samples_of(mounted(Magnetometer, field_t=field, rate_hz=1000.0))
+    np.testing.assert_allclose(observed["one.field"], seen_from(0.5, np.array(field)), atol=1e-18)
 
 
 def test_the_world_magnetic_model_is_in_east_north_up() -> None:
     """In Toulon it points north and down: some 24 uT north, 1 east, 40 down."""
     pytest.importorskip("pygeomag")
-    seen = samples_of(Magnetometer(rate_hz=1000.0), 0.0)
-    east, north, up = screw(0.0)[1].apply(seen["one.field"]) * 1e6
+    observed = samples_of(Magnetometer(rate_hz=1000.0), 0.0)
+    east, north, up = screw(0.0)[1].apply(observed["one.field"]) * 1e6
     assert (0.5 < east < 2.0, 23.0 < north < 25.0, -41.5 < up < -38.5) == (True, True, True)
 
 
 def test_the_field_of_the_default_place_is_kept() -> None:
     """Some metres higher the library computes it, and finds the same."""
     pytest.importorskip("pygeomag")
-    kept, computed = (
+    stored, computed = (
         samples_of(Magnetometer(rate_hz=1000.0), 0.0),
         samples_of(Magnetometer(rate_hz=1000.0, altitude_m=1.0), 0.0),
     )
-    np.testing.assert_allclose(kept["one.field"], computed["one.field"], atol=1e-10)
+    np.testing.assert_allclose(stored["one.field"], computed["one.field"], atol=1e-10)
 
 
 def test_a_typical_part_that_is_faster_than_the_steps_is_read_once_a_step() -> None:
     slow = Mover(dt=5e-3)
-    found = read_profile("typical", slow)
-    assert (found["encoder"].rate_hz, found["imu"].rate_hz, found["gps"].rate_hz) == (200.0, 200.0, 5.0)
-    Sensed(slow, found)
+    profile = read_profile("typical", slow)
+    assert (profile["encoder"].rate_hz, profile["imu"].rate_hz, profile["gps"].rate_hz) == (200.0, 200.0, 5.0)
+    Sensed(slow, profile)
     with pytest.raises(ModelError, match="at most one sample a step, 200 Hz, got 500"):
         Sensed(slow, read_profile("typical", slow, {"encoder": {"rate_hz": 500.0}}))
 
@@ -125,35 +125,35 @@ def test_depth_of_the_point_where_it_sits() -> None:
 
 def test_a_doppler_log_over_a_flat_bottom() -> None:
     down = Dvl(position_m=PLACE, rate_hz=1000.0, bottom_m=-10.0, beam_angle_deg=25.0)
-    seen = samples_of(down)
+    observed = samples_of(down)
     e = 1e-5
     velocity = screw(0.5)[1].inv().apply((point(0.5 + e) - point(0.5 - e)) / (2 * e))
-    np.testing.assert_allclose(seen["one.velocity"], velocity, atol=1e-9)
+    np.testing.assert_allclose(observed["one.velocity"], velocity, atol=1e-9)
     for beam, angle in enumerate(np.radians([45.0, 135.0, 225.0, 315.0])):
         lean = np.radians(25.0)
         along = screw(0.5)[1].apply([np.sin(lean) * np.cos(angle), np.sin(lean) * np.sin(angle), -np.cos(lean)])
-        assert (point(0.5) + seen["one.range"][beam] * along)[2] == pytest.approx(-10.0, abs=1e-12)
-    assert seen["one.valid"] == 1.0
+        assert (point(0.5) + observed["one.range"][beam] * along)[2] == pytest.approx(-10.0, abs=1e-12)
+    assert observed["one.valid"] == 1.0
 
 
 @pytest.mark.parametrize(("bottom", "most", "valid"), [(-10.0, 50.0, 1.0), (-10.0, 5.0, 0.0), (-1.0, 50.0, 0.0)])
 def test_a_doppler_log_without_a_bottom_keeps_its_last_velocity(bottom: float, most: float, valid: float) -> None:
-    seen = samples_of(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=most))
-    assert seen["one.valid"] == valid
-    assert np.any(seen["one.velocity"]) == bool(valid)
+    observed = samples_of(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=most))
+    assert observed["one.valid"] == valid
+    assert np.any(observed["one.velocity"]) == bool(valid)
 
 
 def test_rods_and_motors() -> None:
-    seen = samples_of(Encoders(rate_hz=1000.0))
-    np.testing.assert_allclose(seen["one.angle"], [0.5, 0.25], atol=1e-14)
+    observed = samples_of(Encoders(rate_hz=1000.0))
+    np.testing.assert_allclose(observed["one.angle"], [0.5, 0.25], atol=1e-14)
     np.testing.assert_allclose(samples_of(Currents(rate_hz=1000.0, torque_constant_n_m_a=0.5))["one.value"], [4.0, 8.0])
 
 
 def test_gps_only_at_the_surface() -> None:
     assert samples_of(mounted(Gps, rate_hz=1000.0))["one.valid"] == 0.0
-    seen = samples_of(mounted(Gps, rate_hz=1000.0, surface_m=-5.0))
-    np.testing.assert_allclose(seen["one.position"], point(0.5), atol=1e-14)
-    assert seen["one.valid"] == 1.0
+    observed = samples_of(mounted(Gps, rate_hz=1000.0, surface_m=-5.0))
+    np.testing.assert_allclose(observed["one.position"], point(0.5), atol=1e-14)
+    assert observed["one.valid"] == 1.0
 
 
 # --- when -----------------------------------------------------------------------------------------------------------
@@ -163,32 +163,32 @@ def arrivals(sensor: Sensor, steps: int = 2000, seed: int = 0) -> list[tuple[int
     """(step, time of the sample) of each sample that came."""
     plant = Sensed(Mover(), {"one": sensor})
     plant.reset(seed)
-    found, last = [], -1.0
+    result, last = [], -1.0
     for step in range(steps):
         time = float(plant.observe()["one.time"])
         if time != last:
-            found.append((step, time))
+            result.append((step, time))
             last = time
         plant.step(np.zeros(1))
-    return found
+    return result
 
 
 def test_samples_come_at_their_rate_phase_and_latency() -> None:
-    found = arrivals(Depth(rate_hz=50.0, phase_s=0.004, latency_s=0.0095))
-    assert found[:3] == [(14, pytest.approx(0.004)), (34, pytest.approx(0.024)), (54, pytest.approx(0.044))]
-    assert len(found) == 100
+    result = arrivals(Depth(rate_hz=50.0, phase_s=0.004, latency_s=0.0095))
+    assert result[:3] == [(14, pytest.approx(0.004)), (34, pytest.approx(0.024)), (54, pytest.approx(0.044))]
+    assert len(result) == 100
     assert arrivals(Depth(rate_hz=1000.0))[5] == (5, pytest.approx(0.005))
 
 
 def test_a_rate_that_is_no_whole_number_of_steps_keeps_its_mean() -> None:
-    found = arrivals(Depth(rate_hz=300.0), 3001)
-    assert len(found) == 901
-    assert {b - a for (a, _), (b, _) in pairwise(found)} == {3, 4}
+    result = arrivals(Depth(rate_hz=300.0), 3001)
+    assert len(result) == 901
+    assert {b - a for (a, _), (b, _) in pairwise(result)} == {3, 4}
 
 
 def test_jitter_is_spread_evenly_and_the_order_is_kept() -> None:
-    found = arrivals(Depth(rate_hz=20.0, latency_s=0.01, jitter_s=0.02), 20_000)
-    late = np.array([step * 1e-3 - time for step, time in found])
+    result = arrivals(Depth(rate_hz=20.0, latency_s=0.01, jitter_s=0.02), 20_000)
+    late = np.array([step * 1e-3 - time for step, time in result])
     assert (late.min() >= 0.01, late.max() <= 0.0311) == (True, True)
     counts, _ = np.histogram(late, bins=4, range=(0.0105, 0.0305))
     assert counts.min() > 70
@@ -198,8 +198,8 @@ def test_jitter_is_spread_evenly_and_the_order_is_kept() -> None:
 
 
 def test_a_share_of_the_samples_is_lost() -> None:
-    found = arrivals(Depth(rate_hz=1000.0, dropout=0.25), 8000)
-    assert len(found) == pytest.approx(6000, rel=0.03)
+    result = arrivals(Depth(rate_hz=1000.0, dropout=0.25), 8000)
+    assert len(result) == pytest.approx(6000, rel=0.03)
     assert arrivals(Depth(rate_hz=1000.0, dropout=1.0), 50) == []
 
 
@@ -227,8 +227,8 @@ def run(plant: Sensed, steps: int) -> list[dict[str, np.ndarray]]:
     return out
 
 
-def same(one: list[dict[str, np.ndarray]], other: list[dict[str, np.ndarray]]) -> bool:
-    return all(np.array_equal(a[name], b[name]) for a, b in zip(one, other, strict=True) for name in a)
+def same(item: list[dict[str, np.ndarray]], other: list[dict[str, np.ndarray]]) -> bool:
+    return all(np.array_equal(a[name], b[name]) for a, b in zip(item, other, strict=True) for name in a)
 
 
 def test_it_is_a_plant_with_the_truth_apart() -> None:
@@ -238,22 +238,22 @@ def test_it_is_a_plant_with_the_truth_apart() -> None:
     assert [name for name in names if not name.startswith("truth.")][:3] == ["imu.gyro", "imu.accel", "imu.time"]
     assert "truth.position" in names
     assert "position" not in names
-    seen = plant.observe()
-    assert {name: value.shape for name, value in seen.items()} == {c.name: c.shape for c in plant.outputs}
-    assert all(value.flags.owndata for name, value in seen.items() if not name.startswith("truth."))
+    outputs = plant.observe()
+    assert {name: value.shape for name, value in outputs.items()} == {c.name: c.shape for c in plant.outputs}
+    assert all(value.flags.owndata for name, value in outputs.items() if not name.startswith("truth."))
 
 
 def test_a_snapshot_goes_on_with_the_same_bits_and_a_seed_begins_with_them() -> None:
     plant = typical(3)
     run(plant, 700)
     blob = plant.snapshot()
-    rest = run(plant, 300)
+    remaining = run(plant, 300)
     plant.restore(blob)
-    assert same(run(plant, 300), rest)
+    assert same(run(plant, 300), remaining)
     other = typical(3)
     run(other, 10)
     other.restore(blob)
-    assert same(run(other, 300), rest)
+    assert same(run(other, 300), remaining)
     assert same(run(typical(3), 200), run(typical(3), 200))
     assert not same(run(typical(3), 200), run(typical(4), 200))
 
@@ -299,11 +299,11 @@ def test_profiles_from_a_file(tmp_path: Any) -> None:
     path.write_text(
         'profile = "typical"\n[gps]\noff = true\n[imu]\nrate_hz = 100.0\n[imu.tail]\nposition_m = [-1.0, 0, 0]\n'
     )
-    found = read_profile(str(path), Mover(), {"depth": {"noise_m": 0.5}, "dvl": {"off": True}})
-    assert list(found) == ["imu", "mag", "depth", "encoder", "current", "imu.tail"]
-    assert (found["imu"].rate_hz, found["imu.tail"].position_m) == (100.0, (-1.0, 0.0, 0.0))
-    assert found["imu.tail"].gyro_noise_rad_s_rt_hz > 0.0  # type: ignore[attr-defined]
-    assert found["depth"].noise_m == 0.5  # type: ignore[attr-defined]
+    profile = read_profile(str(path), Mover(), {"depth": {"noise_m": 0.5}, "dvl": {"off": True}})
+    assert list(profile) == ["imu", "mag", "depth", "encoder", "current", "imu.tail"]
+    assert (profile["imu"].rate_hz, profile["imu.tail"].position_m) == (100.0, (-1.0, 0.0, 0.0))
+    assert profile["imu.tail"].gyro_noise_rad_s_rt_hz > 0.0  # type: ignore[attr-defined]
+    assert profile["depth"].noise_m == 0.5  # type: ignore[attr-defined]
     path.write_text("[imu]\nrate = 1.0\n")
     with pytest.raises(ModelError, match=r"mine.toml: sensor imu: unknown key of sensor 'rate'"):
         read_profile(str(path), Mover())

@@ -31,10 +31,10 @@ def stone(gravity: tuple[float, float, float], medium: str = "", fluid: float = 
 
 
 def felt(plant: Any, steps: int = 5) -> np.ndarray:
-    seen = Sensed(plant, PERFECT)
+    observed = Sensed(plant, PERFECT)
     for _ in range(steps):
-        seen.step(np.zeros(len(plant.actuators)))
-    return np.asarray(seen.observe()["imu.accel"])
+        observed.step(np.zeros(len(plant.actuators)))
+    return np.asarray(observed.observe()["imu.accel"])
 
 
 class Lake(Mover):
@@ -91,9 +91,11 @@ def test_gravity_that_changes_is_felt_and_the_estimator_knows(wrapped: bool) -> 
 )  # fmt: skip
 def test_robots_report_what_they_are_in(robot: str, gravity: float, density: float) -> None:
     plant = rtmms.load(robot)
-    seen = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
+    observed = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
     assert (
-        describe_plant(plant).environment() == describe_plant(seen).environment() == ((0.0, 0.0, gravity), density, 0.0)
+        describe_plant(plant).environment()
+        == describe_plant(observed).environment()
+        == ((0.0, 0.0, gravity), density, 0.0)
     )
 
 
@@ -108,10 +110,10 @@ def test_of_a_plant_that_reports_nothing() -> None:
 
 def test_a_tree_without_a_medium_is_in_what_its_bodies_displace() -> None:
     g = (0.0, 0.0, -9.81)
-    found = [describe_plant(stone(g, medium, fluid)).environment().density for medium, fluid in (
+    result = [describe_plant(stone(g, medium, fluid)).environment().density for medium, fluid in (
         ("", 0.0), ("", 1.2), ("", 1025.0), ("water", 0.0), ("water", 1025.0), ("air", 1025.0), ("ground", 0.0),
     )]  # fmt: skip
-    assert found == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
+    assert result == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
 
 
 @pytest.mark.full
@@ -152,8 +154,8 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(sensor: Sensor, gravity:
     ],
 )  # fmt: skip
 def test_typical_leaves_it_out(medium: str, gravity: float, left_out: set[str]) -> None:
-    found = read_profile("typical", stone((0.0, 0.0, gravity), medium))
-    assert {"imu", "mag", "depth", "dvl", "gps"} - set(found) == left_out
+    profile = read_profile("typical", stone((0.0, 0.0, gravity), medium))
+    assert {"imu", "mag", "depth", "dvl", "gps"} - set(profile) == left_out
 
 
 def reading(plant: Mover, sensor: Sensor, quantity: str) -> float:

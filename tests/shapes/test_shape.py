@@ -67,9 +67,9 @@ def test_the_mantas_fins_are_where_its_figures_have_them(given: dict[str, Any]) 
 
 
 def poses(plant: Any, angles: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    rest = plant.model.state()
+    remaining = plant.model.state()
     state = State(np.zeros(3), np.array([1.0, 0, 0, 0]), angles, np.zeros(6), np.zeros_like(angles))
-    assert rest.q.shape == angles.shape
+    assert remaining.q.shape == angles.shape
     rotations, positions = body_poses(plant.model, state)
     return {name: (r, p) for name, r, p in zip(plant.model.body_names, rotations, positions, strict=True)}
 

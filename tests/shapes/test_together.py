@@ -20,9 +20,9 @@ TURNED = [sqrt(0.5), 0.0, 0.0, sqrt(0.5)]
 
 
 def info(*robots: str, prefix: str = "") -> PlantInfo:
-    one = PlantInfo("boat", 1e-3, "free", None, None, (), POSE, shape=HULL)
+    item = PlantInfo("boat", 1e-3, "free", None, None, (), POSE, shape=HULL)
     outputs = tuple(Channel(f"{name}.{prefix}{c.name}", c.unit, c.shape, c.frame) for name in robots for c in POSE)
-    return PlantInfo("world", 1e-3, "free", None, None, (), outputs, robots=dict.fromkeys(robots, one))
+    return PlantInfo("world", 1e-3, "free", None, None, (), outputs, robots=dict.fromkeys(robots, item))
 
 
 def outputs(prefix: str = "") -> dict[str, Any]:

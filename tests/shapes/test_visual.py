@@ -37,7 +37,7 @@ from rtmms.view.visuals import DrawingVisual, visual_of
 from rtmms.wire.protocol.received_state import PlantInfo
 from tests.shapes.test_shape import plant_info
 
-ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
+ROBOTS = sorted(entry.name for entry in entry_points(group="rtmms.plants") if entry.module.startswith("rtmms."))
 LONG = ("modal_moth", "tendon_fish")
 """Robots whose kernels compile longest: in the full suite."""
 RNG = np.random.default_rng(3)
@@ -95,7 +95,7 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
 
 
 @pytest.mark.parametrize(
-    "robot", [pytest.param(one, marks=[pytest.mark.full] if one in LONG else []) for one in ROBOTS]
+    "robot", [pytest.param(robot, marks=[pytest.mark.full] if robot in LONG else []) for robot in ROBOTS]
 )
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
@@ -107,16 +107,16 @@ def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
         assert volume((surface.vertices, surface.faces)) > 0.0, surface.name  # type: ignore[arg-type]
     bending = [surface for surface in visual.surfaces if surface.vertices is None]
     skin = [
-        (points, one.faces) for one, points in zip(bending, bent, strict=True) if one.name != "joints"
+        (points, item.faces) for item, points in zip(bending, bent, strict=True) if item.name != "joints"
     ]  # bands on it
     if skin:
         assert open_edges(merge_meshes(*skin)) == 0, "the colours of a skin meet, and it has no hole"
         assert volume(merge_meshes(*skin)) > 0.0
-    assert sum(len(one.faces) for one in visual.surfaces) < 30_000
+    assert sum(len(surface.faces) for surface in visual.surfaces) < 30_000
 
 
 @pytest.mark.parametrize(
-    "robot", [pytest.param(one, marks=[pytest.mark.full] if one in LONG else []) for one in ROBOTS]
+    "robot", [pytest.param(robot, marks=[pytest.mark.full] if robot in LONG else []) for robot in ROBOTS]
 )
 def test_a_drawing_is_data(robot: str) -> None:
     drawing = robot_drawing(welcomed(robot)[1])

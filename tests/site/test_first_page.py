@@ -16,11 +16,11 @@ MODEL, LINK = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"
 
 
 def test_a_linear_model_and_many_runs() -> None:
-    found: dict[str, Any] = {}
-    exec(MODEL, found)
-    assert found["linear"].a.shape == (16, 16)
-    assert found["runs"].outputs["position"].shape == (64, 500, 3)
-    assert np.isfinite(found["runs"].outputs["position"]).all()
+    result: dict[str, Any] = {}
+    exec(MODEL, result)
+    assert result["linear"].a.shape == (16, 16)
+    assert result["runs"].outputs["position"].shape == (64, 500, 3)
+    assert np.isfinite(result["runs"].outputs["position"]).all()
 
 
 def test_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
     plant = rtmms.load("manta", dt=5e-3)
     with rtmms.embed(plant, robot="manta", steps=400) as served:
         connect = rtmms.connect
-        monkeypatch.setattr(rtmms, "connect", lambda **given: connect(served.exchange, **given))
+        monkeypatch.setattr(rtmms, "connect", lambda **values: connect(served.exchange, **values))
         exec(LINK, {"rtmms": rtmms, "np": np})
         report = served.wait()
     assert report.final["velocity"][0] > 0.05

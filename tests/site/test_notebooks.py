@@ -23,11 +23,11 @@ def test_it_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    made = nbformat.read(file, as_version=4)
-    nbclient.NotebookClient(made, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    output = [one for cell in made.cells if cell.cell_type == "code" for one in cell.outputs]
-    pictures = sum("image/png" in one.get("data", {}) for one in output)
+    built = nbformat.read(file, as_version=4)
+    nbclient.NotebookClient(built, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    output = [output for cell in built.cells if cell.cell_type == "code" for output in cell.outputs]
+    pictures = sum("image/png" in item.get("data", {}) for item in output)
     assert pictures >= 1
-    assert not any(one.output_type == "error" for one in output)
-    kept = nbformat.read(file, as_version=4)  # the site shows what the file keeps
-    assert any("image/png" in one.get("data", {}) for cell in kept.cells for one in cell.get("outputs", []))
+    assert not any(item.output_type == "error" for item in output)
+    stored = nbformat.read(file, as_version=4)  # the site shows what the file keeps
+    assert any("image/png" in output.get("data", {}) for cell in stored.cells for output in cell.get("outputs", []))

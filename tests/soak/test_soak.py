@@ -40,15 +40,15 @@ def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> Non
 
 def test_growth_is_between_the_settled_beginning_and_the_end() -> None:
     rows = [(float(t), 100 * 1024 if t < 10 else 200 * 1024 + 10 * t, 7 + (t == 50)) for t in range(101)]
-    found = soak.summary(rows, 100.0)
-    assert found["first_mib"] == pytest.approx(200.0 + 10 * 14.5 / 1024, abs=0.05)
-    assert found["growth_mib"] == pytest.approx(10 * 80 / 1024, abs=0.1)
-    assert (found["handles_first"], found["handles_last"], found["handles_most"]) == (7, 7, 8)
+    result = soak.summary(rows, 100.0)
+    assert result["first_mib"] == pytest.approx(200.0 + 10 * 14.5 / 1024, abs=0.05)
+    assert result["growth_mib"] == pytest.approx(10 * 80 / 1024, abs=0.1)
+    assert (result["handles_first"], result["handles_last"], result["handles_most"]) == (7, 7, 8)
 
 
 def test_what_the_machine_does_not_explain_is_counted_and_listed() -> None:
     bad = [{"step": 1, "miss": "machine", "overrun": None}, {"step": 2, "miss": "peer_late", "overrun": "machine"}]
     stall_detector = {"misses": {"machine": 1, "peer_late": 1}, "overruns": {"machine": 1}, "bad_steps": bad}
-    found = soak.unexplained({"stall_detector": stall_detector, "steps": 1000})
-    assert (found["misses"], found["overruns"], found["misses_percent"]) == (1, 0, pytest.approx(0.1))
-    assert [one["step"] for one in found["listed"]] == [2]
+    result = soak.unexplained({"stall_detector": stall_detector, "steps": 1000})
+    assert (result["misses"], result["overruns"], result["misses_percent"]) == (1, 0, pytest.approx(0.1))
+    assert [item["step"] for item in result["listed"]] == [2]

@@ -276,11 +276,11 @@ class Trials:
                 self.killed(source, [])
         theirs = sorted((source / f"{OUTPUT}.parts").glob("part-*"))
         ours = sorted((folder / f"{OUTPUT}.parts").glob("part-*"))
-        for one in theirs:
-            name = one.name
+        for item in theirs:
+            name = item.name
             if not keep_names and ours:
                 name = self.random.choice(ours).name
-            shutil.copy(one, folder / f"{OUTPUT}.parts" / name)
+            shutil.copy(item, folder / f"{OUTPUT}.parts" / name)
 
     def compare(
         self, number: int, rows: list[dict[str, Any]], expected: list[list[dict[str, Any]]], story: list[str]
@@ -290,23 +290,23 @@ class Trials:
         if rows in expected:
             return
         self.found.wrong += 1
-        wrong = min(sum(a != b for a, b in zip(rows, one, strict=False)) for one in expected)
+        wrong = min(sum(a != b for a, b in zip(rows, item, strict=False)) for item in expected)
         self.found.rows += wrong
         self.found.examples.append(f"{number}: {wrong} of {len(rows)} rows: {', '.join(story)}")
 
 
 def attack(trials: int, seed: int = 0, every: int = 0) -> Found:
     """So many trials; a line after each so many. What they came to."""
-    made = Trials(seed)
+    built = Trials(seed)
     try:
-        made.warm()
+        built.warm()
         for k in range(trials):
-            made.trial()
+            built.trial()
             if every and (k + 1) % every == 0:
-                print(f"{k + 1} trials: {made.found.wrong} wrong, {made.found.open} without a table", flush=True)
+                print(f"{k + 1} trials: {built.found.wrong} wrong, {built.found.open} without a table", flush=True)
     finally:
-        made.close()
-    return made.found
+        built.close()
+    return built.found
 
 
 if __name__ == "__main__":

@@ -37,19 +37,19 @@ def envelope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     (tmp_path / "one.toml").write_text(SCENARIO.format("-100"))
 
     def run(*text: str) -> tuple[int, str]:
-        given = ["envelope", *text, "--threads", "1", "--quiet", "--no-measure"]
-        return program.main(given, standalone_mode=False), capsys.readouterr().out
+        values = ["envelope", *text, "--threads", "1", "--quiet", "--no-measure"]
+        return program.main(values, standalone_mode=False), capsys.readouterr().out
 
     return run
 
 
 def test_it_writes_maps_lines_a_figure_and_the_limits(tmp_path: Path, envelope: Any) -> None:
     status, out = envelope("one.toml", "-o", "env", *SMALL, "--json")
-    found = json.loads(out)
-    assert (status, found["controller"], found["runs"], found["seeds"]) == (0, "swing", 20, 2)
-    assert found["limits"] == {"delay_ms": 40.0, "loss": 1.0, "jitter_ms": 20.0, "rate_hz": 10.0}
-    assert found["left_out"] == ["exchange.misses"]
-    assert json.loads((tmp_path / "env" / "envelope.json").read_text()) == found
+    content = json.loads(out)
+    assert (status, content["controller"], content["runs"], content["seeds"]) == (0, "swing", 20, 2)
+    assert content["limits"] == {"delay_ms": 40.0, "loss": 1.0, "jitter_ms": 20.0, "rate_hz": 10.0}
+    assert content["left_out"] == ["exchange.misses"]
+    assert json.loads((tmp_path / "env" / "envelope.json").read_text()) == content
     rows = pq.read_table(tmp_path / "env" / "map.parquet").to_pylist()
     assert [row["link.swing.delay_ms"] for row in rows[::4]] == [0.0, 20.0, 40.0]
     angle = {(row["link.swing.delay_ms"], row["link.swing.loss"]): row["final.angle"] for row in rows}
@@ -66,9 +66,9 @@ def test_where_the_tolerance_is_left_there_the_limit_is(tmp_path: Path, envelope
     sign = ">=" if sound > nothing else "<="
     text = SCENARIO.format(0.5 * (sound + nothing)).replace(">=", sign)
     (tmp_path / "two.toml").write_text(text)
-    found = json.loads(envelope("two.toml", "-o", "two", *SMALL, "--json")[1])
-    assert found["limits"]["loss"] == 0.0
-    assert found["limits"]["delay_ms"] is not None
+    content = json.loads(envelope("two.toml", "-o", "two", *SMALL, "--json")[1])
+    assert content["limits"]["loss"] == 0.0
+    assert content["limits"]["delay_ms"] is not None
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:
         arguments = ("one.toml", "-o", f"env{workers}", *SMALL, "--threads", workers, "--quiet", "--no-measure")
         assert rtmms(tmp_path, "envelope", *arguments).status == 0
     for name in ("map", "jitter", "rate"):
-        one, two = (tmp_path / f"env{workers}" / f"{name}.parquet" for workers in ("1", "2"))
-        assert one.read_bytes() == two.read_bytes()
+        item, two = (tmp_path / f"env{workers}" / f"{name}.parquet" for workers in ("1", "2"))
+        assert item.read_bytes() == two.read_bytes()
 
 
 def test_values_are_tried_from_the_mildest_on_in_whatever_order_they_are_given() -> None:
-    given = Ranges((100.0, 0.0, 50.0, 50.0), (0.2, 0.1), (20.0, 0.0), (5.0, 200.0, 10.0))
-    assert (given.delay_ms, given.loss, given.jitter_ms) == ((0.0, 50.0, 100.0), (0.1, 0.2), (0.0, 20.0))
-    assert given.rate_hz == (200.0, 10.0, 5.0)
+    values = Ranges((100.0, 0.0, 50.0, 50.0), (0.2, 0.1), (20.0, 0.0), (5.0, 200.0, 10.0))
+    assert (values.delay_ms, values.loss, values.jitter_ms) == ((0.0, 50.0, 100.0), (0.1, 0.2), (0.0, 20.0))
+    assert values.rate_hz == (200.0, 10.0, 5.0)

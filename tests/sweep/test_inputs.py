@@ -45,9 +45,9 @@ def test_files_that_are_opened_to_read_count(tmp_path: Path, monkeypatch: pytest
         Path("/proc/self/stat").read_text()
         Path(__file__).read_text()
     Path("after.csv").read_text()
-    found = input_files((), opened)
-    assert set(found) == {"text.csv", "bytes.npz", "low.bin", "data.db", os.path.abspath(__file__)}
-    assert found["text.csv"] == hash_of(str(tmp_path / "text.csv"))
+    result = input_files((), opened)
+    assert set(result) == {"text.csv", "bytes.npz", "low.bin", "data.db", os.path.abspath(__file__)}
+    assert result["text.csv"] == hash_of(str(tmp_path / "text.csv"))
     before = dict(opened)
     (tmp_path / "text.csv").write_text("changed")
     with opened_files(opened):
@@ -81,11 +81,11 @@ def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeyp
     with recorded_modules():
         importlib.import_module("inputs_late")
         imported = hash_of(str(late))
-        found = input_files((), {})
-        assert {Path(name).name for name in found if "inputs_" in name} == {"inputs_late.py"}
+        result = input_files((), {})
+        assert {Path(name).name for name in result if "inputs_" in name} == {"inputs_late.py"}
         refuse_stale_modules()
         late.write_text("GAIN = 23\n")  # what was imported counts, not what stands there now
-        assert {one for name, one in input_files((), {}).items() if "inputs_" in name} == {imported}
+        assert {input_file for name, input_file in input_files((), {}).items() if "inputs_" in name} == {imported}
         with pytest.raises(
             RtmmsError, match=r"inputs_late\.py: this file changed after it was imported; run the same command"
         ):
@@ -187,22 +187,22 @@ def parts_of(folder: Path) -> list[dict[str, object]]:
     """Sweep, and put the table's parts back, as a sweep leaves them that was killed before it joined them."""
     import pyarrow.parquet as pq
 
-    kept = folder / "kept"
+    stored = folder / "kept"
     program = (
         "import shutil\n"
         "from rtmms.studies.sweep_table import Parts\n"
         "join = Parts.join\n"
-        f"Parts.join = lambda self, path: (shutil.copytree(self.folder, {str(kept)!r}), join(self, path))[1]\n"
+        f"Parts.join = lambda self, path: (shutil.copytree(self.folder, {str(stored)!r}), join(self, path))[1]\n"
         "from rtmms.cli.main import main\n"
         f"main(['sweep', 's.toml', *{WORDS!r}, '-o', 't.parquet'])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment(folder), capture_output=True,
                           text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, object]] = pq.read_table(folder / "t.parquet").to_pylist()
+    result: list[dict[str, object]] = pq.read_table(folder / "t.parquet").to_pylist()
     (folder / "t.parquet").unlink()
-    shutil.move(kept, folder / "t.parquet.parts")
-    return found
+    shutil.move(stored, folder / "t.parquet.parts")
+    return result
 
 
 @pytest.mark.full

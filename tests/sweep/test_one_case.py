@@ -110,13 +110,17 @@ BRIDGE = one(tables='[[bridge]]\nname = "udp"')
 
 def refused() -> dict[str, str]:
     """Each key that a study refuses, with a scenario that has another value than the default."""
-    keys = {name: one for name, one in run_options().items() if one.study is StudyUse.REFUSED and one.key}
-    found = {}
+    keys = {
+        name: run_option
+        for name, run_option in run_options().items()
+        if run_option.study is StudyUse.REFUSED and run_option.key
+    }
+    result = {}
     for name, option in keys.items():
         other = next((word for word in option.names if word not in ("lockstep", option.default)), None)
         value = json.dumps(other) if other else "true" if option.value_type is bool else str((option.default or 0) + 1)
-        found[name] = one(f"{name.replace('_', '-')} = {value}")
-    return found
+        result[name] = one(f"{name.replace('_', '-')} = {value}")
+    return result
 
 
 REFUSES = {**refused(), "force": one("force = true")}
@@ -199,7 +203,7 @@ def names_of(examples: dict[tuple[str, ...], str]) -> set[str]:
 
 
 def test_every_option_that_a_study_carries_has_an_example() -> None:
-    carried = {name for name, one in run_options().items() if one.study is not StudyUse.REFUSED}
+    carried = {name for name, run_option in run_options().items() if run_option.study is not StudyUse.REFUSED}
     assert {"robots", "mode", *carried} == {*SHOWN, *names_of(OTHERS), "force", "keys"}, (
         "an option that a study carries needs an example"
     )
@@ -214,21 +218,23 @@ def test_every_key_of_a_scenario_has_an_example() -> None:
 
 def test_defaults_are_carried() -> None:
     assert why_not(run_options()["mode"], "lockstep") == ""
-    assert [name for name, one in run_options().items() if name != "mode" and why_not(one, one.default)] == []
+    assert [
+        name for name, run_option in run_options().items() if name != "mode" and why_not(run_option, run_option.default)
+    ] == []
 
 
 def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
-    own = {word for param in sweep.params for word in param.opts}
+    current = {word for param in sweep.params for word in param.opts}
     missing = []
     for param in run.params:
         word = max(param.opts, key=len)
-        if not word.startswith("-") or word in own:
+        if not word.startswith("-") or word in current:
             continue
-        with pytest.raises(click.NoSuchOption) as found:
+        with pytest.raises(click.NoSuchOption) as result:
             sweep.make_context("sweep", ["manta", "-o", "t.parquet", word, "1"])
         missing.append(str(param.name))
-        assert word in str(found.value.format_message())
-    carried = {name for name, one in run_options().items() if one.study is StudyUse.CARRIED}
+        assert word in str(result.value.format_message())
+    carried = {name for name, run_option in run_options().items() if run_option.study is StudyUse.CARRIED}
     assert not carried & set(missing), "what a case carries can be typed, too"
 
 
@@ -241,7 +247,7 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
         arguments = ["-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"] if command == "sweep" else ["-o", "env"]
         with pytest.raises(ModelError, match=rf"s\.toml:\d+: {key}: "):
             program.main([command, str(tmp_path / "s.toml"), *arguments], standalone_mode=False)
-    assert [one.name for one in tmp_path.iterdir()] == ["s.toml"]
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
 
 
 @pytest.mark.full  # a sweep needs pyarrow before it reads anything
@@ -268,8 +274,8 @@ def row_of(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
 
 
 def seed_of(text: str) -> str:
-    found = re.search(r"^seed = (\d+)$", text, re.MULTILINE)
-    return found[1] if found else "0"
+    match = re.search(r"^seed = (\d+)$", text, re.MULTILINE)
+    return match[1] if match else "0"
 
 
 def run_of(folder: Path, text: str) -> dict[str, Any]:
@@ -283,18 +289,18 @@ def run_of(folder: Path, text: str) -> dict[str, Any]:
 def assert_same(row: dict[str, Any], report: dict[str, Any]) -> None:
     """All numbers of the row that the run's report has are the report's, and there are many."""
     assert (row["ended"], row["steps"]) == (report["ended"], report["steps"])
-    found = 0
+    result = 0
     for name, value in row.items():
-        head, _, rest = name.partition(".")
-        output, bracket, place = rest.partition("[")
+        head, _, remaining = name.partition(".")
+        output, bracket, place = remaining.partition("[")
         if head == "final":
             numbers = np.asarray(report["final"][output], dtype=float).ravel()
             assert value == numbers[int(place.rstrip("]")) if bracket else 0], name
-            found += 1
+            result += 1
         elif head == "tracking" and report["tracking"]:
-            quantity, _, measure = rest.rpartition(".")
+            quantity, _, measure = remaining.rpartition(".")
             assert value == report["tracking"][quantity][measure], name
-    assert found >= 8
+    assert result >= 8
 
 
 def motion_of(row: dict[str, Any]) -> dict[str, Any]:
@@ -370,4 +376,4 @@ def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> No
     result = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
     assert (result.status, json.loads(result.out)["runs"]) == (0, 2)
     assert "s.toml: log, figure: of a single run; the study does not write it" in result.err
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["s.toml", "t.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["s.toml", "t.parquet"]

@@ -15,8 +15,8 @@ BASE = Base("pendulum", controllers=("swing",), duration=1.0, dt=0.01)
 
 
 def study(*over: str, table: dict[str, Any] | None = None, **more: Any) -> Study:
-    given: dict[str, Any] = {"samples": None, "method": None, "columns": ()}
-    return read_study("s.toml", BASE, table or {}, over, **{**given, **more})
+    values: dict[str, Any] = {"samples": None, "method": None, "columns": ()}
+    return read_study("s.toml", BASE, table or {}, over, **{**values, **more})
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def study(*over: str, table: dict[str, Any] | None = None, **more: Any) -> Study
     ],
 )
 def test_an_axis_is_a_range_or_values(word: Any, values: tuple[Any, ...]) -> None:
-    found = read_axis("--vary", "damping", word, "grid").values
-    assert found == values
-    assert [type(one) for one in found] == [type(one) for one in values]
+    result = read_axis("--vary", "damping", word, "grid").values
+    assert result == values
+    assert [type(item) for item in result] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize("word", ["", "1:2", "2:1:3", "1:2:1", "1:2:3:4", "a:b:3", "0:inf:3", "1,1", "1,,2", "nan,1"])
@@ -62,16 +62,16 @@ def test_seeds_without_end_and_too_many_axes_are_refused() -> None:
 
 
 def test_a_grid_has_every_combination_the_last_one_fastest() -> None:
-    found = study("damping=0.1,0.2", "swing.amplitude=1:3:3")
-    assert found.runs == 6
-    assert found.cases() == [(0.1, 1), (0.1, 2), (0.1, 3), (0.2, 1), (0.2, 2), (0.2, 3)]
+    result = study("damping=0.1,0.2", "swing.amplitude=1:3:3")
+    assert result.runs == 6
+    assert result.cases() == [(0.1, 1), (0.1, 2), (0.1, 3), (0.2, 1), (0.2, 2), (0.2, 3)]
 
 
 @pytest.mark.parametrize("method", ["sobol", "lhs"])
 def test_samples_fill_their_ranges_and_are_those_of_their_seed(method: str) -> None:
-    found = study("damping=0.1:0.5", "coupling=a,b", "seed=3:6", method=method, samples=64)
-    cases = found.cases()
-    assert found.runs == len(cases) == 64
+    result = study("damping=0.1:0.5", "coupling=a,b", "seed=3:6", method=method, samples=64)
+    cases = result.cases()
+    assert result.runs == len(cases) == 64
     damping = np.array([case[0] for case in cases])
     assert damping.min() >= 0.1
     assert damping.max() <= 0.5
@@ -85,10 +85,10 @@ def test_samples_fill_their_ranges_and_are_those_of_their_seed(method: str) -> N
 
 def test_a_table_agrees_and_the_line_replaces_it() -> None:
     table = {"over": {"damping": "0.1:0.3:3", "swing": {"amplitude": [1.0, 2.0]}}, "columns": ["mean_angle_rad"]}
-    found = study(table=table)
-    assert found == study("damping=0.1:0.3:3", "swing.amplitude=1.0,2.0", columns=("mean_angle_rad",))
+    result = study(table=table)
+    assert result == study("damping=0.1:0.3:3", "swing.amplitude=1.0,2.0", columns=("mean_angle_rad",))
     assert study("damping=0.7,0.9", table=table).axes[0].values == (0.7, 0.9)
-    assert found.digest() != study("damping=0.7,0.9", table=table).digest()
+    assert result.digest() != study("damping=0.7,0.9", table=table).digest()
 
 
 @pytest.mark.parametrize(

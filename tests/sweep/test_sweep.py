@@ -47,8 +47,8 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
+    result: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return result
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: Any, more: str) -> None:
     arguments = ("pendulum", "--controller", f"swing{more}", "--duration", "0.5", *OVER, "-o", "t.parquet", "--json")
     status, out = sweep(*arguments)
-    found = json.loads(out)
-    assert (status, found["runs"], found["ended"]) == (0, 6, {"duration": 6})
+    content = json.loads(out)
+    assert (status, content["runs"], content["ended"]) == (0, 6, {"duration": 6})
     row = rows(tmp_path / "t.parquet")[3]
     assert (row["run"], row["damping"], row["swing.amplitude"], row["steps"]) == (3, 0.2, 1.5, 50)
     word = f"swing:amplitude=1.5{more.replace(':', ',')}"
-    one = rtmms(tmp_path, "run", "pendulum", "--controller", word, "--duration", "0.5", "--mode", "lockstep", "--json",
+    item = rtmms(tmp_path, "run", "pendulum", "--controller", word, "--duration", "0.5", "--mode", "lockstep", "--json",
                 "--set", "damping=0.2")  # fmt: skip
-    final = one.report["final"]
+    final = item.report["final"]
     assert row["final.angle"] == final["angle"]
     assert [row[f"final.velocity[{k}]"] for k in range(3)] == final["velocity"]
-    assert row["mean_angle_rad"] == pytest.approx(one.report["summary"]["mean_angle_rad"], rel=1e-9)
+    assert row["mean_angle_rad"] == pytest.approx(item.report["summary"]["mean_angle_rad"], rel=1e-9)
 
 
 def test_a_table_as_csv_has_the_rows_of_parquet(tmp_path: Path, sweep: Any) -> None:
@@ -76,10 +76,10 @@ def test_a_table_as_csv_has_the_rows_of_parquet(tmp_path: Path, sweep: Any) -> N
     assert sweep(*arguments, "-o", "t.csv")[0] == 0
     assert sweep(*arguments, "-o", "t.csv")[0] == 0  # its own table may be made again
     with (tmp_path / "t.csv").open(newline="") as opened:
-        found = list(csv.DictReader(opened))
+        result = list(csv.DictReader(opened))
     expected = [{name: "" if value is None else str(value) for name, value in row.items()} for row in
                 rows(tmp_path / "t.parquet")]  # fmt: skip
-    assert found == expected
+    assert result == expected
 
 
 def test_controllers_of_a_sweep_get_the_description_of_the_plant_as_those_of_a_run_are(
@@ -88,11 +88,11 @@ def test_controllers_of_a_sweep_get_the_description_of_the_plant_as_those_of_a_r
     """`hover` takes the quadrotor's mass from what the plant sends."""
     status, _ = sweep("quadrotor", "--vary", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
                       "--columns", "final.position[2]", "--json")  # fmt: skip
-    one = rtmms(
+    item = rtmms(
         tmp_path, "run", "quadrotor", "--duration", "0.5", "--mode", "lockstep", "--json", "--set", "mass_kg=0.8"
     )
-    assert (status, one.status) == (0, 0)
-    assert rows(tmp_path / "t.parquet")[1]["final.position[2]"] == one.report["final"]["position"][2]
+    assert (status, item.status) == (0, 0)
+    assert rows(tmp_path / "t.parquet")[1]["final.position[2]"] == item.report["final"]["position"][2]
 
 
 def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_wrong_words_are_refused_before_anything_runs(
     with pytest.raises((ModelError, click.UsageError), match=re.escape(message)):
         sweep("pendulum", *SHORT, *(() if "-o" in arguments else ("-o", "t.parquet")), *arguments)
     assert (tmp_path / "own.parquet").read_text() == "precious"
-    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".parts"] == []
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".parts"] == []
 
 
 def test_a_count_that_samples_ignore_is_warned_of(tmp_path: Path, sweep: Any) -> None:
@@ -214,7 +214,7 @@ def test_events_act_in_the_runs_of_a_study(tmp_path: Path, sweep: Any) -> None:
         assert sweep(f"{name}.toml", "-o", f"{name}.parquet")[0] == 0
     soon, late, last = (rows(tmp_path / f"{name}.parquet") for name in ("soon", "late", "last"))
     angles = [[row["mean_angle_rad"] for row in table] for table in (soon, late, last)]
-    assert all(len(set(one)) == 3 for one in zip(*angles, strict=True))
+    assert all(len(set(item)) == 3 for item in zip(*angles, strict=True))
     assert {row["ended"] for row in (*soon, *late, *last)} == {"duration"}
     (tmp_path / "past.toml").write_text(tuned.replace("\n[sweep]", event.format("0.6"), 1))
     with pytest.raises(ModelError, match=r"event at 0\.6 s: "):
@@ -223,9 +223,9 @@ def test_events_act_in_the_runs_of_a_study(tmp_path: Path, sweep: Any) -> None:
 
 def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
-    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    (tmp_path / "study.toml").write_text(found[1])
+    match = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert match is not None
+    (tmp_path / "study.toml").write_text(match[1])
     assert sweep("study.toml", "-o", "t.parquet", "--duration", "0.2")[0] == 0
     table = rows(tmp_path / "t.parquet")
     assert [row["ended"] for row in table] == ["duration"] * 9
@@ -246,8 +246,8 @@ name = "swing"
 damping = [0.0, 0.2, 0.4]
 """)
     status, out = sweep("s.toml", "-o", "t.parquet", "--json")
-    found = {one["name"]: one["holds"] for one in json.loads(out)["expect"]}
-    assert (status, found) == (0, {"final.angle": 3, "final.rate": 0, "schedule.overruns": None})
+    result = {load["name"]: load["holds"] for load in json.loads(out)["expect"]}
+    assert (status, result) == (0, {"final.angle": 3, "final.rate": 0, "schedule.overruns": None})
     printed = sweep("s.toml", "-o", "u.csv")[1]
     assert "expected schedule.overruns == 0.0: not checked, the table has no such column" in printed
 
@@ -269,23 +269,23 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     """A scheduler and three workers on loopback, with TLS as docs/many_runs.md has it."""
     pytest.importorskip("distributed")
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
-    made = next(text for text in re.findall(r"```\w*\n(.*?)```", page, re.DOTALL) if "openssl" in text)
-    subprocess.run(["sh", "-ec", made], cwd=tmp_path, check=True, capture_output=True)
-    found = tmp_path / "scheduler.json"
+    built = next(text for text in re.findall(r"```\w*\n(.*?)```", page, re.DOTALL) if "openssl" in text)
+    subprocess.run(["sh", "-ec", built], cwd=tmp_path, check=True, capture_output=True)
+    result = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
                   "env": environment(tmp_path)}  # fmt: skip
     with subprocess.Popen([*dask, "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                           "--scheduler-file", str(found), *TLS], **quiet) as scheduler:  # fmt: skip
-        wait(lambda: found.exists() and found.stat().st_size)
-        address = json.loads(found.read_text())["address"]
+                           "--scheduler-file", str(result), *TLS], **quiet) as scheduler:  # fmt: skip
+        wait(lambda: result.exists() and result.stat().st_size)
+        address = json.loads(result.read_text())["address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard",
                   "--no-nanny", *TLS]  # fmt: skip
         workers = [subprocess.Popen(worker, **quiet) for _ in range(3)]
         yield address, workers
-        for one in (*workers, scheduler):
-            one.kill()
-            one.wait()
+        for item in (*workers, scheduler):
+            item.kill()
+            item.wait()
 
 
 def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
@@ -319,7 +319,7 @@ def test_the_words_of_a_cluster_are_read_before_anything_runs(tmp_path: Path) ->
         return tmp_path / "c.toml"
 
     assert read_cluster("tcp://h:1", None).security == {}
-    assert read_cluster("tls://h:1", written()).security == {one: str(tmp_path / f"{one}.pem") for one in files}
+    assert read_cluster("tls://h:1", written()).security == {file: str(tmp_path / f"{file}.pem") for file in files}
     for address, more, text in (
         ("tcp://h:1", {}, "expected tls://HOST:PORT with --dask-security"),
         ("tls://h:1", {"key": None}, 'c.toml: key: expected the name of a PEM file, as key = "key.pem"'),

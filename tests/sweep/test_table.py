@@ -28,30 +28,30 @@ def made(method: str = "grid", samples: int = 0) -> Study:
 
 
 def table(study: Study, ways: list[float]) -> Table:
-    rows = [{"way_m": way, "ended": "duration", "steps": 1} for way in ways]
+    rows = [{"way_m": route, "ended": "duration", "steps": 1} for route in ways]
     return rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows)
 
 
 def read(path: Path) -> dict[str, list[object]]:
     """The columns of a file, in the types of `made`."""
     if path.suffix == ".parquet":
-        found: dict[str, list[object]] = pytest.importorskip("pyarrow.parquet").read_table(path).to_pydict()
-        return found
+        result: dict[str, list[object]] = pytest.importorskip("pyarrow.parquet").read_table(path).to_pydict()
+        return result
     names, *lines = csv.reader(path.read_text().splitlines())
     kinds = {"run": int, "steps": int, "drag": float, "way_m": float}
     columns = dict(zip(names, zip(*lines, strict=True), strict=True))
-    return {name: [kinds.get(name, str)(one) if one else None for one in column] for name, column in columns.items()}
+    return {name: [kinds.get(name, str)(item) if item else None for item in column] for name, column in columns.items()}
 
 
 def test_columns_have_units_and_missing_numbers_are_none() -> None:
     study = made()
-    found = rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases()[:2], [
+    result = rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases()[:2], [
         {"way_m": 1.5, "ended": "duration", "steps": 3}, {"ended": "refused", "reason": "no", "steps": 0},
     ])  # fmt: skip
-    assert found.column_names == ["run", "drag", "word", "way_m", "ended", "reason", "steps"]
-    assert (found.unit("way_m"), found.unit("word")) == ("m", "")
-    assert found.column("way_m") == [1.5, None]
-    assert found.column("word") == ["a", "b"]
+    assert result.column_names == ["run", "drag", "word", "way_m", "ended", "reason", "steps"]
+    assert (result.unit("way_m"), result.unit("word")) == ("m", "")
+    assert result.column("way_m") == [1.5, None]
+    assert result.column("word") == ["a", "b"]
 
 
 @pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.full)])
@@ -161,11 +161,11 @@ def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
     left = parts.folder / f".{parts.file(chunks[0]).stem}.ab_1cd2e.part"
-    own = parts.folder / ".part-of-mine.part"
-    for file in (left, own):
+    current = parts.folder / ".part-of-mine.part"
+    for file in (left, current):
         file.write_bytes(b"half")
     assert parts.open() == chunks
-    assert (left.exists(), own.exists()) == (False, True)
+    assert (left.exists(), current.exists()) == (False, True)
 
 
 def change(table: Table, name: str, values: list[object]) -> Table:
@@ -208,8 +208,8 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
     study = made()
     parts = Parts(tmp_path / "t.csv", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
-    own = parts.folder / "part-00000-of-spark.parquet"
-    own.write_bytes(b"PAR1 precious")
+    current = parts.folder / "part-00000-of-spark.parquet"
+    current.write_bytes(b"PAR1 precious")
     first = parts.file(chunks[0])
     os.mkfifo(first)  # would be waited for
     with pytest.raises(ModelError, match=r"expected a part of this study or none, .*; remove it"):
@@ -224,7 +224,7 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
     for k, chunk in enumerate(parts.open()):
         parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
     parts.join(tmp_path / "t.csv")
-    assert [one.name for one in parts.folder.iterdir()] == [own.name]
+    assert [path.name for path in parts.folder.iterdir()] == [current.name]
     elsewhere = tmp_path / "elsewhere"
     parts.folder.rename(elsewhere)
     parts.folder.symlink_to(elsewhere)
@@ -236,23 +236,23 @@ def test_shares_of_a_grid_are_exact() -> None:
     study = made()
     drag, word = (np.array([case[k] for case in study.cases()]) for k in (0, 1))
     ways = 3.0 * drag + (word == "b")
-    found = first_order(study, table(study, ways.tolist()), ("way_m",))
-    assert found is not None
+    result = first_order(study, table(study, ways.tolist()), ("way_m",))
+    assert result is not None
     of_drag, of_word = np.var(3.0 * np.arange(10) / 10), 0.25
-    assert found["way_m"]["drag"] == pytest.approx(of_drag / (of_drag + of_word), rel=1e-12)
-    assert found["way_m"]["word"] == pytest.approx(of_word / (of_drag + of_word), rel=1e-12)
+    assert result["way_m"]["drag"] == pytest.approx(of_drag / (of_drag + of_word), rel=1e-12)
+    assert result["way_m"]["word"] == pytest.approx(of_word / (of_drag + of_word), rel=1e-12)
 
 
 @pytest.mark.parametrize("ended", ["failed", "diverged", "refused", "settled"])
 def test_runs_that_did_not_end_as_planned_have_no_share(ended: str) -> None:
     study = made()
     drag = np.array([case[0] for case in study.cases()])
-    rows = [{"way_m": 3.0 * one, "ended": "duration", "steps": 1} for one in drag]
+    rows = [{"way_m": 3.0 * item, "ended": "duration", "steps": 1} for item in drag]
     rows[3] = {"way_m": 1e300, "ended": ended, "steps": 1}
-    found = first_order(study, rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows), ("way_m",))
-    assert found is not None
-    assert found["way_m"]["drag"] == pytest.approx(1.0, abs=1e-12)
-    assert 0.0 <= found["way_m"]["word"] < 0.1
+    result = first_order(study, rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows), ("way_m",))
+    assert result is not None
+    assert result["way_m"]["drag"] == pytest.approx(1.0, abs=1e-12)
+    assert 0.0 <= result["way_m"]["word"] < 0.1
 
 
 @pytest.mark.full  # the extra `test` has no SALib
@@ -260,11 +260,11 @@ def test_shares_of_samples_are_near_those_of_the_function() -> None:
     pytest.importorskip("SALib")
     study = made("sobol", 1024)
     cases = np.array(study.cases())
-    found = first_order(study, table(study, (3.0 * cases[:, 0] + cases[:, 1]).tolist()), ("way_m",))
-    assert found is not None
-    assert found["way_m"]["drag"] == pytest.approx(0.9, abs=0.05)
-    assert found["way_m"]["speed_m_s"] == pytest.approx(0.1, abs=0.05)
-    assert abs(found["way_m"]["none"]) < 0.05
+    result = first_order(study, table(study, (3.0 * cases[:, 0] + cases[:, 1]).tolist()), ("way_m",))
+    assert result is not None
+    assert result["way_m"]["drag"] == pytest.approx(0.9, abs=0.05)
+    assert result["way_m"]["speed_m_s"] == pytest.approx(0.1, abs=0.05)
+    assert abs(result["way_m"]["none"]) < 0.05
 
 
 def test_too_few_samples_have_no_shares() -> None:
@@ -278,11 +278,11 @@ def test_csv_has_every_bit_of_a_number_and_an_empty_field_for_a_missing_one(tmp_
         Column("reason", "text"), Column("steps", "int"),
     )  # fmt: skip
     ways = [0.1 + 0.2, 5e-324, None, float("inf")]
-    found = Table(Form(columns), {
+    result = Table(Form(columns), {
         "run": [0, 1, 2, 3], "gust": [True, False, True, False], "way_m": ways, "ended": ["duration"] * 4,
         "reason": [None, 'a "b", c', "two\nlines", "d"], "steps": [1, 2, 3, 1 << 60],
     })  # fmt: skip
-    write_csv(found, tmp_path / "t.csv")
+    write_csv(result, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as opened:
         lines = list(csv.reader(opened))
     assert lines[0] == ["run", "ended", "reason", "steps", "gust", "way_m"]

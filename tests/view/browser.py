@@ -68,8 +68,8 @@ class Page:
     @property
     def strangers(self) -> list[str]:
         """What it asked for that is not on this machine."""
-        own = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "file:")
-        return [url for url in self.asked if not url.startswith(own)]
+        current = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "file:")
+        return [url for url in self.asked if not url.startswith(current)]
 
 
 @contextmanager

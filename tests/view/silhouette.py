@@ -49,4 +49,4 @@ def text(mask: Mask) -> str:
     """As it is kept: cut to what there is."""
     low, high = np.argwhere(mask).min(axis=0), np.argwhere(mask).max(axis=0) + 1
     cut = mask[low[0] : high[0], low[1] : high[1]]
-    return "\n".join("".join("#" if one else " " for one in row).rstrip() for row in cut) + "\n"
+    return "\n".join("".join("#" if item else " " for item in row).rstrip() for row in cut) + "\n"

@@ -15,9 +15,9 @@ WAY = {"cross_track_m": course_text("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
 
 
 def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None:
-    way = planned_course(WAY)
-    assert way is not None
-    np.testing.assert_allclose(way, [[0, 0, -1], [10, 0, -1], [10, 5, -2]])
+    route = planned_course(WAY)
+    assert route is not None
+    np.testing.assert_allclose(route, [[0, 0, -1], [10, 0, -1], [10, 5, -2]])
     assert goal(WAY, ((4.0, 3.0, 0.0), HOME[1]), 1.0) == pytest.approx((4.0, 0.0, -1.0))
 
 
@@ -33,21 +33,21 @@ def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None
     ],
 )
 def test_a_goal_is_where_the_set_points_states(points: dict[str, float], where: tuple[float, ...] | None) -> None:
-    found = goal(points, ((5.0, 6.0, 7.0), HOME[1]), 2.0)
-    assert found == (None if where is None else pytest.approx(where))
+    result = goal(points, ((5.0, 6.0, 7.0), HOME[1]), 2.0)
+    assert result == (None if where is None else pytest.approx(where))
     assert planned_course(points) is None
 
 
 def test_set_points_stand_beside_their_outputs() -> None:
     time = np.array([0.0, 1.0, 2.0, 3.0])
-    found = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
-    assert {name: one.tolist() for name, one in set_points_of_output("position", found, time).items()} == {
+    result = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
+    assert {name: set_point.tolist() for name, set_point in set_points_of_output("position", result, time).items()} == {
         "depth_m": [-1.0, -1.0, -2.0, -2.0]
     }
-    assert list(set_points_of_output("velocity", found, time)) == ["speed_m_s"]
-    shown = output_curves("truth.position", time, np.zeros((4, 3)), found)
+    assert list(set_points_of_output("velocity", result, time)) == ["speed_m_s"]
+    shown = output_curves("truth.position", time, np.zeros((4, 3)), result)
     assert (shown.names[-1], shown.dashed, shown.colours) == ("depth_m set", 1, (0, 1, 2, 2))
-    assert output_curves("rate", time, np.zeros((4, 1)), found).names == ("rate",)
+    assert output_curves("rate", time, np.zeros((4, 1)), result).names == ("rate",)
 
 
 def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
@@ -60,8 +60,8 @@ def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
 
 
 def test_the_motion_that_is_planned_is_a_line() -> None:
-    found = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
-    assert [path.tolist() for path in planned_motions(found)] == [
+    result = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
+    assert [path.tolist() for path in planned_motions(result)] == [
         [[0.1, 0.2, -0.3], [1.0, 0.2, -0.3]], [[0.0] * 3, [1.0] * 3, [2.0] * 3],
     ]  # fmt: skip
     for nothing in ("", "0,0,0", "a,b,c 1,2,3", "0,0 1,1", "nan,0,0 1,1,1", 3.0):
@@ -75,10 +75,10 @@ def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
     assert parts.startswith("40,-20,0 40,-40,10 40,-60,20;")
     assert len(parts) <= MAX_TEXT
     expected = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": parts}
-    found = candidate_motions(expected)
-    assert [len(path) for path in found] == [4] * 4
-    np.testing.assert_allclose(np.array(found)[:, 1:], paths, atol=0.0051)
-    assert candidate_motions(expected) == found  # the same ones: they are drawn once
+    result = candidate_motions(expected)
+    assert [len(path) for path in result] == [4] * 4
+    np.testing.assert_allclose(np.array(result)[:, 1:], paths, atol=0.0051)
+    assert candidate_motions(expected) == result  # the same ones: they are drawn once
     for nothing in ("", "1,2", "a,b,c", "1,2,nan", 3.0):
         assert candidate_motions({"planned_motion": "0,0,0 1,1,1", "planned_samples": nothing}) == []
     for motion in ({}, {"planned_motion": ""}):

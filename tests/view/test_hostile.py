@@ -42,11 +42,11 @@ def test_a_drawing_is_as_large_as_its_outputs() -> None:
 
 def test_a_centre_line_without_points_is_not_drawn() -> None:
     line = Channel("centreline", "m", (0, 3), "body")
-    given = {"half_width_m": 0.1, "half_height_m": 0.1, "length_m": 1.0}
-    found = PlantInfo("continuous_eel", 1e-3, "lockstep", None, None, (), (*POSE, line), parameters=given)
-    assert shape_of(found) is None
-    assert shape_of(replace(found, outputs=(*POSE, replace(line, shape=(5, 3))))) is not None
-    assert Picture(replace(found, parameters={**given, "length_m": 0.0})).visual is None
+    values = {"half_width_m": 0.1, "half_height_m": 0.1, "length_m": 1.0}
+    result = PlantInfo("continuous_eel", 1e-3, "lockstep", None, None, (), (*POSE, line), parameters=values)
+    assert shape_of(result) is None
+    assert shape_of(replace(result, outputs=(*POSE, replace(line, shape=(5, 3))))) is not None
+    assert Picture(replace(result, parameters={**values, "length_m": 0.0})).visual is None
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e308, 0.0])

@@ -108,8 +108,8 @@ def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_pa
     assert [(points["x_m"], points["z_m"]) for _, points in recording.set_points] == [(0.1, 0.1), (0.1, 0.2)]
     assert recording.set_points[1][0] == pytest.approx(0.2, abs=0.03)
     assert recording.tracked(0.35)["z_m"] == 0.2
-    seen, unseen = (shown(run, 150) for run in (recording, replace(recording, set_points=())))
-    differing = np.argwhere((seen != unseen).any(axis=2))
+    observed, unseen = (shown(run, 150) for run in (recording, replace(recording, set_points=())))
+    differing = np.argwhere((observed != unseen).any(axis=2))
     assert 20 < len(differing) < 4000, "the goal is a marker"
     assert (
         len(plots.output_curves("position", recording.time, recording.series("position"), recording.set_points).names)
@@ -121,8 +121,8 @@ def test_a_planned_motion_and_what_was_tried_beside_it_are_in_the_picture(record
     x, y, z = recording.series("truth.position")[600].tolist()
     motion = {"planned_motion": f"{x:.2f},{y:.2f},{z + 0.3:.2f} {x + 2.0:.2f},{y:.2f},{z + 0.3:.2f}"}
     tried = {"planned_samples": "60,40,10 60,50,20 60,60,30;60,-40,10 60,-50,20 60,-60,30"}
-    alone, beside = (replace(recording, set_points=((0.0, message),)) for message in (motion, motion | tried))
-    differing = np.argwhere((shown(alone, 600) != shown(beside, 600)).any(axis=2))
+    alone, extra = (replace(recording, set_points=((0.0, message),)) for message in (motion, motion | tried))
+    differing = np.argwhere((shown(alone, 600) != shown(extra, 600)).any(axis=2))
     assert 50 < len(differing) < 8000, "lines of the samples"
     picture = Picture(recording.info)
     drawn = picture.draw(recording.outputs(600))
@@ -185,22 +185,22 @@ def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path
                 return len(pictures) > 3 and bool((pictures[-1] == pictures[-2]).all())
 
             page.until(at_rest, "the picture does not come to rest")
-            seen = pictures[-1]
+            observed = pictures[-1]
             assert page.faults == []
             assert page.strangers == []
     finally:
         viewer.send_signal(signal.SIGINT)
         result = finish(viewer)
     assert (result.status, "Traceback" in result.err) == (0, False)
-    assert overlap(seen, kept(HERE / "manta_browser.txt")) > ALIKE, text(seen)
+    assert overlap(observed, kept(HERE / "manta_browser.txt")) > ALIKE, text(observed)
 
 
 def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference, draw = kept(HERE / "manta_film.txt"), Picture.draw
-    seen = _painted(recording)
-    assert overlap(seen, reference) > SAME, text(seen)
+    observed = _painted(recording)
+    assert overlap(observed, reference) > SAME, text(observed)
 
     def as_if(fault: Callable[[np.ndarray], np.ndarray]) -> float:
         """What a fault in drawing the fins comes to."""
@@ -212,8 +212,8 @@ def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
         monkeypatch.setattr(Picture, "draw", wrongly)
         return overlap(_painted(recording), reference)
 
-    found = [as_if(lambda points: points * [-1.0, 1.0, 1.0]), as_if(lambda points: 1.3 * points)]
-    assert max(found) < SAME, found
+    result = [as_if(lambda points: points * [-1.0, 1.0, 1.0]), as_if(lambda points: 1.3 * points)]
+    assert max(result) < SAME, result
 
 
 @pytest.mark.parametrize("name", ["manta_browser.txt", "manta_film.txt"])
@@ -255,8 +255,8 @@ def _address(process: subprocess.Popen[str]) -> str:
     end = time.monotonic() + 120.0
     while time.monotonic() < end:
         line = process.stderr.readline()
-        if found := re.search(r"open (http://\S+) in a browser", line):
-            return found.group(1)
+        if match := re.search(r"open (http://\S+) in a browser", line):
+            return match.group(1)
         assert line or process.poll() is None, "it ended"
     raise AssertionError("no address was printed")
 
@@ -266,9 +266,9 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
     import imageio_ffmpeg
 
     path = tmp_path / f"run.{ending}"
-    seen: list[tuple[int, int]] = []
-    count = write_film(recording, path, lambda done, total: seen.append((done, total)), Take(speed=5.0))
-    assert seen == [(k + 1, count) for k in range(count)]
+    observed: list[tuple[int, int]] = []
+    count = write_film(recording, path, lambda done, total: observed.append((done, total)), Take(speed=5.0))
+    assert observed == [(k + 1, count) for k in range(count)]
     assert count == {"gif": 6, "mp4": 13}[ending]
     arguments = (
         imageio_ffmpeg.get_ffmpeg_exe(),
@@ -394,10 +394,10 @@ def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Re
 
 
 def test_a_port_that_is_busy_is_refused_and_no_other_taken(log: Path, tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
         result = rtmms(tmp_path, "view", str(log), "--port", str(port))
     assert result.status == 1
     assert f"127.0.0.1:{port}: Address already in use" in result.err

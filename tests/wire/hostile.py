@@ -35,12 +35,12 @@ def shaken(endpoint: str, kind: bytes = b"DEALER") -> socket.socket:
     return peer
 
 
-def pour(peer: socket.socket, data: bytes, most: int) -> int:
+def pour(peer: socket.socket, data: bytes, maximum: int) -> int:
     """Send as much of `data`, over and over, as goes without waiting for long; bytes that went."""
     peer.settimeout(0.2)
     sent = 0
     with contextlib.suppress(OSError):
-        while sent < most:
+        while sent < maximum:
             sent += peer.send(data)
     return sent
 

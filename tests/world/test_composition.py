@@ -47,30 +47,30 @@ def plant(request: pytest.FixtureRequest) -> Any:
 
 
 def commands_of(plant: Any, runs: int) -> Any:
-    low, high = (np.array([getattr(one, end) for one in plant.actuators]) for end in ("lower", "upper"))
+    low, high = (np.array([getattr(actuator, end) for actuator in plant.actuators]) for end in ("lower", "upper"))
     return low + np.random.default_rng(3).uniform(0.4, 0.6, (runs, STEPS, len(low))) * (high - low)
 
 
 def by_hand(plant: Any, start: bytes, commands: Any) -> tuple[dict[str, Any], bytes]:
     plant.restore(start)
-    seen: dict[str, list[Any]] = {channel.name: [] for channel in plant.outputs}
+    observed: dict[str, list[Any]] = {channel.name: [] for channel in plant.outputs}
     for k, command in enumerate(commands):
         plant.step(command)
         if (k + 1) % EVERY == 0:
             for name, value in plant.observe().items():
-                seen[name].append(value)
-    return {name: np.array(values) for name, values in seen.items()}, plant.snapshot()
+                observed[name].append(value)
+    return {name: np.array(values) for name, values in observed.items()}, plant.snapshot()
 
 
 def starts_of(plant: Any, runs: int) -> list[bytes]:
     """States on their way, each with a seed of its own."""
-    found = []
+    result = []
     for seed in range(runs):
         plant.reset(seed)
         for command in commands_of(plant, 1)[0, : 5 + seed]:
             plant.step(command)
-        found.append(plant.snapshot())
-    return found
+        result.append(plant.snapshot())
+    return result
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -83,10 +83,10 @@ def test_runs_on_forks_have_the_bits_of_single_runs_with_their_seeds(plant: Any,
     assert plant.snapshot() == before
     assert not runs.status.any()
     for k, start in enumerate(starts):
-        seen, end = by_hand(plant, start, commands[k])
+        observed, end = by_hand(plant, start, commands[k])
         assert runs.final[k] == end
         for name in names:
-            np.testing.assert_array_equal(runs.outputs[name][k], seen[name], err_msg=name)
+            np.testing.assert_array_equal(runs.outputs[name][k], observed[name], err_msg=name)
     other = [name for name in names if not np.array_equal(runs.outputs[name][0], runs.outputs[name][1])]
     assert other  # the runs differ: the comparison is not of constants
 
@@ -99,10 +99,10 @@ def test_a_state_is_put_back_to_the_bit(plant: Any) -> None:
     expected, end = by_hand(plant, start, commands)
     plant.put(state, steps)
     assert plant.snapshot() == start
-    seen, found = by_hand(plant, plant.snapshot(), commands)
-    assert found == end
+    observed, result = by_hand(plant, plant.snapshot(), commands)
+    assert result == end
     for name, values in expected.items():
-        np.testing.assert_array_equal(seen[name], values, err_msg=name)
+        np.testing.assert_array_equal(observed[name], values, err_msg=name)
 
 
 def test_a_damaged_snapshot_changes_nothing(plant: Any) -> None:
@@ -154,10 +154,10 @@ def test_parameters_of_runs_reach_the_sensors() -> None:
         plant, commands, initial=start, outputs=("imu.accel",), every=EVERY, parameters={name: gravity}
     )
     for k, value in enumerate(gravity):
-        own: Any = sensed(rtmms.load("quadrotor", **{name: float(value)}))
-        own.reset(2)
-        seen, _ = by_hand(own, own.snapshot(), commands[0])
-        np.testing.assert_array_equal(runs.outputs["imu.accel"][k], seen["imu.accel"])
+        current: Any = sensed(rtmms.load("quadrotor", **{name: float(value)}))
+        current.reset(2)
+        observed, _ = by_hand(current, current.snapshot(), commands[0])
+        np.testing.assert_array_equal(runs.outputs["imu.accel"][k], observed["imu.accel"])
 
 
 VARIED = ("gravity_m_s2", "drag_coefficient", "current_m_s")
@@ -170,19 +170,19 @@ def test_each_kind_of_parameter_differs_between_runs(plant: Any) -> None:
     names = [name for name in about.settable or () if name.rpartition(".")[2] in VARIED]
     assert names
     for name in names:
-        usual = present_values(about, [name])
+        default = present_values(about, [name])
         size = 3 if name.endswith("current_m_s") else 1
         value = 1.5 if size == 1 else np.array([0.1, -0.2, 0.0])
         values = np.array([value, 2.0 * value])
         runs = rtmms.rollout(plant, commands, outputs=(), parameters={name: values})
         assert plant.snapshot() == before
-        assert str(present_values(about, [name])) == str(usual)
-        for k, one in enumerate(values.tolist()):
-            plant.set(**{name: one})  # from the same state: a sensor has sampled in it
+        assert str(present_values(about, [name])) == str(default)
+        for k, item in enumerate(values.tolist()):
+            plant.set(**{name: item})  # from the same state: a sensor has sampled in it
             for command in commands[0]:
                 plant.step(command)
             assert plant.snapshot() == runs.final[k], name
-            plant.set(**usual)
+            plant.set(**default)
             plant.restore(before)
 
 

@@ -36,8 +36,8 @@ def alone(which: int) -> Plant:
 
 
 def same(world: Plant, name: str, plant: Plant) -> bool:
-    seen = world.observe()
-    return all(np.array_equal(seen[f"{name}.{output}"], value) for output, value in plant.observe().items())
+    outputs = world.observe()
+    return all(np.array_equal(outputs[f"{name}.{output}"], value) for output, value in plant.observe().items())
 
 
 def test_channels_are_called_after_their_robot(world: rtmms.World) -> None:
@@ -45,7 +45,7 @@ def test_channels_are_called_after_their_robot(world: rtmms.World) -> None:
     assert [c.name for c in world.actuators] == [f"{name}.{rod}" for name in ("one", "two") for rod in rods]
     assert world.actuators[5].lower == -world.actuators[5].upper  # type: ignore[operator]
     assert set(world.observe()) == {channel.name for channel in world.outputs}
-    assert {one.first for one in world.coupled} == {0, 2, 4, 6}
+    assert {item.first for item in world.coupled} == {0, 2, 4, 6}
 
 
 def test_each_has_the_bits_that_it_has_alone(world: rtmms.World) -> None:
@@ -73,10 +73,10 @@ def test_the_compiled_step_and_outputs_are_the_same(world: rtmms.World) -> None:
         assert entry is not None
         (c_double * 8).from_address(entry.command)[:] = list(command)
         world.finish_compiled_step(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
-    seen, after = world.observe(), world.snapshot()
+    observed, after = world.observe(), world.snapshot()
     kind(account.function)(*account.arguments, *[0] * (12 - len(account.arguments)), 0.0)
     place, count = account.numbers["two.velocity"]
-    assert list((c_double * count).from_address(place)) == seen["two.velocity"].tolist()
+    assert list((c_double * count).from_address(place)) == observed["two.velocity"].tolist()
     world.reset()
     for command in commands(20):
         world.step(command)
@@ -111,12 +111,12 @@ def test_sensors_of_each_have_a_seed_of_their_own() -> None:
     world.reset(seed=4)
     for _ in range(20):
         world.step(np.zeros(8))
-    seen = world.observe()
+    outputs = world.observe()
     message = [
         c.name.removeprefix("one.") for c in world.outputs if c.name.startswith("one.") and "truth" not in c.name
     ]
-    assert not all(np.array_equal(seen[f"one.{name}"], seen[f"two.{name}"], equal_nan=True) for name in message)
-    assert np.array_equal(seen["one.truth.velocity"], seen["two.truth.velocity"])
+    assert not all(np.array_equal(outputs[f"one.{name}"], outputs[f"two.{name}"], equal_nan=True) for name in message)
+    assert np.array_equal(outputs["one.truth.velocity"], outputs["two.truth.velocity"])
     again = rtmms.load("world", robots=world.described(), dt=world.dt)
     again.reset(seed=4)
     for _ in range(20):
@@ -129,8 +129,8 @@ def test_what_is_set_of_one_is_its_own_and_of_all_is_shared(world: rtmms.World) 
     world.reset()
     world.set(**{"one.body_drag_x": 0.5}) if "one.body_drag_x" in world.settable else None
     world.set(current_m_s=(0.1, 0.0, 0.0))
-    found: Any = world.parameters
-    assert found["one"].current_m_s == found["two"].current_m_s == (0.1, 0.0, 0.0)
+    result: Any = world.parameters
+    assert result["one"].current_m_s == result["two"].current_m_s == (0.1, 0.0, 0.0)
     world.set(**{"two.current_m_s": (0.0, 0.2, 0.0)})
     assert world.parameters["one"].current_m_s == (0.1, 0.0, 0.0)
     with pytest.raises(rtmms.ModelError):
@@ -211,32 +211,32 @@ def watched(**sees: Any) -> rtmms.World:
 
 def test_a_robot_senses_another_in_its_own_axes() -> None:
     world = watched(leader=["follower"], follower=["leader"])
-    seen = world.observe()
-    assert seen["leader.follower.position"] == pytest.approx([-4.0, -3.0, -2.0], abs=1e-12)
-    assert seen["leader.follower.range"] == pytest.approx(np.sqrt(29.0))
-    azimuth, elevation = seen["leader.follower.bearing"]
+    outputs = world.observe()
+    assert outputs["leader.follower.position"] == pytest.approx([-4.0, -3.0, -2.0], abs=1e-12)
+    assert outputs["leader.follower.range"] == pytest.approx(np.sqrt(29.0))
+    azimuth, elevation = outputs["leader.follower.bearing"]
     assert (azimuth, elevation) == pytest.approx((np.arctan2(-3.0, -4.0), np.arctan2(-2.0, 5.0)))
-    assert seen["follower.leader.position"] == pytest.approx([-3.0, 4.0, 2.0], abs=1e-12)
-    assert seen["leader.follower.valid"] == 1.0
+    assert outputs["follower.leader.position"] == pytest.approx([-3.0, 4.0, 2.0], abs=1e-12)
+    assert outputs["leader.follower.valid"] == 1.0
     assert [c.unit for c in world.outputs if c.name.endswith("follower.range")] == ["m"]
     for command in commands(150):
         world.step(command)
-    seen = world.observe()
-    assert seen["leader.follower.time"] == pytest.approx(0.1)  # at 10 Hz
+    outputs = world.observe()
+    assert outputs["leader.follower.time"] == pytest.approx(0.1)  # at 10 Hz
 
 
 def test_what_is_reported_comes_late_and_wrong_by_the_sensors_errors() -> None:
     parts = {"rate_hz": 50.0, "latency_s": 0.1, "range_noise_m": 0.2, "bearing_noise_rad": 0.05}
     world = watched(leader={"follower": parts})
     assert world.observe()["leader.follower.time"] == -1.0
-    found = []
+    result = []
     for _ in range(4000):
         world.step(np.zeros(8))
-        seen = world.observe()
-        found.append((float(seen["leader.follower.range"]), *seen["leader.follower.bearing"].tolist()))
-    assert seen["leader.follower.time"] == pytest.approx(3.9)
-    samples = np.array(found[200::20])
-    there, here = seen["follower.position"], seen["leader.position"]
+        outputs = world.observe()
+        result.append((float(outputs["leader.follower.range"]), *outputs["leader.follower.bearing"].tolist()))
+    assert outputs["leader.follower.time"] == pytest.approx(3.9)
+    samples = np.array(result[200::20])
+    there, here = outputs["follower.position"], outputs["leader.position"]
     assert samples[:, 0].mean() == pytest.approx(np.linalg.norm(there - here), abs=0.08)
     assert samples[:, 0].std() == pytest.approx(0.2, rel=0.2)
     assert samples[:, 2].std() == pytest.approx(0.05, rel=0.2)
@@ -244,9 +244,9 @@ def test_what_is_reported_comes_late_and_wrong_by_the_sensors_errors() -> None:
 
 def test_what_is_out_of_range_is_not_valid() -> None:
     world = watched(leader={"follower": {"limit_m": 5.0}}, follower={"leader": {"limit_m": 6.0}})
-    seen = world.observe()
-    assert seen["leader.follower.valid"] == 0.0
-    assert seen["follower.leader.valid"] == 1.0
+    outputs = world.observe()
+    assert outputs["leader.follower.valid"] == 0.0
+    assert outputs["follower.leader.valid"] == 1.0
 
 
 def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
@@ -255,7 +255,7 @@ def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
     world.reset(seed=5)
     for command in commands(40):
         world.step(command)
-    blob, seen = world.snapshot(), world.observe()
+    blob, observed = world.snapshot(), world.observe()
     assert world.compiled_outputs() is None
     again = rtmms.load("world", robots=world.described(), dt=world.dt)
     again.reset(seed=5)
@@ -265,12 +265,12 @@ def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
     world.step(np.zeros(8))
     world.restore(blob)
     assert world.snapshot() == blob
-    assert all(np.array_equal(value, world.observe()[name]) for name, value in seen.items())
+    assert all(np.array_equal(value, world.observe()[name]) for name, value in observed.items())
     without = watched()
     without.reset(seed=5)
     for command in commands(40):
         without.step(command)
-    assert all(np.array_equal(value, seen[name]) for name, value in without.observe().items())
+    assert all(np.array_equal(value, observed[name]) for name, value in without.observe().items())
     if COMPILED:
         from ctypes import CFUNCTYPE, c_double, c_int64
 
@@ -293,14 +293,14 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
     assert sensor["range_noise_m"] == 0.05
     for _ in range(400):
         world.step(np.zeros(len(world.actuators)))
-    seen = world.observe()
-    assert seen["one.two.valid"] == 1.0
-    drift = [seen["one.truth.velocity"][0], seen["two.velocity"][0]]
+    outputs = world.observe()
+    assert outputs["one.two.valid"] == 1.0
+    drift = [outputs["one.truth.velocity"][0], outputs["two.velocity"][0]]
     assert all(0.0 < speed < 0.2 for speed in drift), "both are carried along by the same current"
     world.set(current_m_s=(0.0, 0.1, 0.0))
-    found: Any = world.parameters
-    assert found["one"].current_m_s == (0.0, 0.1, 0.0)
-    assert (found["two"].current_x_m_s, found["two"].current_y_m_s) == (0.0, 0.1)
+    result: Any = world.parameters
+    assert result["one"].current_m_s == (0.0, 0.1, 0.0)
+    assert (result["two"].current_x_m_s, result["two"].current_y_m_s) == (0.0, 0.1)
     with pytest.raises(rtmms.ModelError, match="current_m_s: expected finite numbers"):
         rtmms.World([("one", "eel")], current_m_s=(0.2, 0.0))
 
@@ -325,13 +325,13 @@ def test_a_component_of_the_current_is_that_of_all_or_of_none(second: str) -> No
         rtmms.ModelError, match=r"current_x_m_s: .* robot 'one' .*; current_m_s sets the current of all"
     ):
         world.set(current_x_m_s=0.4)
-    found: Any = world.parameters
-    assert found["one"].current_m_s == (0.2, 0.1, 0.0)
-    assert found["two"].current_x_m_s == 0.2
+    result: Any = world.parameters
+    assert result["one"].current_m_s == (0.2, 0.1, 0.0)
+    assert result["two"].current_x_m_s == 0.2
     alike = rtmms.World([("one", second), ("two", second)], current_m_s="0.2,0.1,0")
     alike.set(current_x_m_s=0.4)
     values: Any = alike.parameters
-    assert {(one.current_x_m_s, one.current_y_m_s) for one in values.values()} == {(0.4, 0.1)}
+    assert {(value.current_x_m_s, value.current_y_m_s) for value in values.values()} == {(0.4, 0.1)}
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ class ImitatedBetaflight:
 
     def kill(self) -> None:
         """As `kill -9` does."""
-        for one in self._sockets:
-            one.close()
+        for item in self._sockets:
+            item.close()
         self._sockets = []
 
     def run(self, now: float) -> None:
@@ -135,10 +135,10 @@ class ImitatedBetaflight:
         return sqrt(min(1.0, max(0.0, push)))
 
 
-def _waiting(one: socket.socket) -> list[bytes]:
-    found = []
+def _waiting(item: socket.socket) -> list[bytes]:
+    result = []
     while True:
         try:
-            found.append(one.recv(4096))
+            result.append(item.recv(4096))
         except OSError:
-            return found
+            return result

@@ -57,4 +57,4 @@ class ImitatedSub(ImitatedCopter):
             inputs.append(max(-0.6, min(0.6, p * error + self._sum[k] - d * rate)))
         inputs += [self.forward, 0.0]
         thrusts = [sum(a * b for a, b in zip(factors, inputs, strict=True)) for factors in MOTORS]
-        self._pulses = [round(MIDDLE_US + HALF_US * max(-1.0, min(1.0, one))) for one in thrusts]
+        self._pulses = [round(MIDDLE_US + HALF_US * max(-1.0, min(1.0, thrust))) for thrust in thrusts]

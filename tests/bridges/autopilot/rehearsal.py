@@ -253,6 +253,6 @@ def rehearsals(
         return opened[-1]
 
     yield rehearse
-    for run, one in opened:
-        one.kill()
+    for run, item in opened:
+        item.kill()
         run.close()

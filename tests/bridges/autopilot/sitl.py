@@ -29,8 +29,8 @@ class Lost(Exception):
 
 def number(text: str) -> tuple[float, str]:
     """As C's atof: what reads as a number at the beginning, 0 for nothing, and the rest."""
-    found = _NUMBER.match(text)
-    return (float(found[0]), text[found.end() :]) if found else (0.0, text)
+    match = _NUMBER.match(text)
+    return (float(match[0]), text[match.end() :]) if match else (0.0, text)
 
 
 def read(line: str) -> dict[str, Any]:
@@ -43,16 +43,16 @@ def read(line: str) -> dict[str, Any]:
             if needed:
                 raise Lost(f"no {section}/{key}")
             continue
-        rest = line[at + len(key) + 2 :]
+        remaining = line[at + len(key) + 2 :]
         if count == 1:
-            message[key] = number(rest)[0]
+            message[key] = number(remaining)[0]
             continue
         values = []
         for i in range(count):
             mark = "[" if i == 0 else ","
-            if not rest.startswith(mark):
-                raise Lost(f"{key}: expected '{mark}', got '{rest[:12]}'")
-            value, rest = number(rest[1:])
+            if not remaining.startswith(mark):
+                raise Lost(f"{key}: expected '{mark}', got '{remaining[:12]}'")
+            value, remaining = number(remaining[1:])
             values.append(value)
         message[key] = values
     if "attitude" not in message and "quaternion" not in message:
@@ -97,30 +97,30 @@ class Autopilot:
         if begin < 0:
             return None  # the first line of all must have a newline before it
         line, self.buffer = self.buffer[begin + 1 : end], self.buffer[end:]
-        found = read(line.decode())
-        lapse = found["timestamp"] - self.stamp
+        result = read(line.decode())
+        lapse = result["timestamp"] - self.stamp
         if lapse < 0:
             self.gone_back += 1
         elif 0 < lapse < 0.1:
             self.clock += lapse
         else:
             self.odd += 1
-        self.stamp = found["timestamp"]
+        self.stamp = result["timestamp"]
         self.frame += 1
-        return found
+        return result
 
     def exchange(self, tries: int = 12) -> dict[str, Any]:
         """A frame: send, wait, and send the same again after a time."""
         self.send()
         for _ in range(tries):
             try:
-                found = self.receive()
+                result = self.receive()
             except TimeoutError:
                 self.resent += 1
                 self.send()
                 continue
-            if found is not None:
-                return found
+            if result is not None:
+                return result
         raise AssertionError("no answer")
 
     def close(self) -> None:

@@ -32,11 +32,11 @@ def quadrotor() -> Any:
 @pytest.mark.parametrize(("bridge", "stop", "full"), [(ArduPilot(), 1000.0, 2000.0), (Px4(), 0.0, 1.0)])
 def test_the_quadrotor_needs_no_table_of_channels(quadrotor: Any, bridge: Any, stop: float, full: float) -> None:
     """All motors over their whole range, and each where the autopilot's mixer takes it to be."""
-    made = bridge._channel_map(info_of(quadrotor, describe_plant(quadrotor).airframe))
-    channels = [entry.channel for entry in made.entries]
+    built = bridge._channel_map(info_of(quadrotor, describe_plant(quadrotor).airframe))
+    channels = [entry.channel for entry in built.entries]
     assert channels == ["1", "2", "3", "4"]
-    assert set(made.to_actuators(dict.fromkeys(channels, stop)).values()) == {0.0}
-    assert set(made.to_actuators(dict.fromkeys(channels, full)).values()) == {800.0}
+    assert set(built.to_actuators(dict.fromkeys(channels, stop)).values()) == {0.0}
+    assert set(built.to_actuators(dict.fromkeys(channels, full)).values()) == {800.0}
 
 
 # front, right, and which way a motor turns (1: counter-clockwise from above), as each mixer has its motors 1 to 4
@@ -87,15 +87,20 @@ def test_the_parameter_files_are_of_the_quadrotor(quadrotor: Any) -> None:
 
 def test_px4s_parameters_hold_against_its_airframe() -> None:
     """PX4 passes over a PX4_PARAM_ that equals its own default: then the default of airframe 10016 counts."""
-    own = {"CA_ROTOR_COUNT": 0.0, "THR_MDL_FAC": 0.0, "MPC_THR_HOVER": 0.5} | {
+    current = {"CA_ROTOR_COUNT": 0.0, "THR_MDL_FAC": 0.0, "MPC_THR_HOVER": 0.5} | {
         "MC_YAW_P": 2.8, "MC_YAWRATE_P": 0.2, "MC_YAWRATE_I": 0.1, "MC_YAW_TQ_CUTOFF": 2.0,
     }  # fmt: skip
     for k in range(4):
-        own |= {f"CA_ROTOR{k}_PX": 0.0, f"CA_ROTOR{k}_PY": 0.0, f"CA_ROTOR{k}_KM": 0.05, f"PWM_MAIN_FUNC{k + 1}": 0.0}
+        current |= {
+            f"CA_ROTOR{k}_PX": 0.0,
+            f"CA_ROTOR{k}_PY": 0.0,
+            f"CA_ROTOR{k}_KM": 0.05,
+            f"PWM_MAIN_FUNC{k + 1}": 0.0,
+        }
     airframe = {"CA_AIRFRAME": 0.0}  # as the file has it
     px4 = px4_parameters()
-    assert set(px4) == set(own) | set(airframe)
-    assert [name for name, default in own.items() if abs(px4[name] - default) < 1e-6] == []
+    assert set(px4) == set(current) | set(airframe)
+    assert [name for name, default in current.items() if abs(px4[name] - default) < 1e-6] == []
 
 
 YAW_GAINS = {
@@ -142,8 +147,8 @@ def lines_of(name: str) -> list[str]:
 
 def test_an_airframe_that_is_not_known_is_a_list_of_actuators(quadrotor: Any) -> None:
     for airframe in ("", "of tomorrow"):
-        made = ArduPilot()._channel_map(info_of(quadrotor, airframe))
-        assert made.actuators == tuple(channel.name for channel in quadrotor.actuators)
+        built = ArduPilot()._channel_map(info_of(quadrotor, airframe))
+        assert built.actuators == tuple(channel.name for channel in quadrotor.actuators)
 
 
 @pytest.mark.parametrize(("lower", "control", "value"), [

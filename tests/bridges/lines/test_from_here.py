@@ -65,44 +65,44 @@ class Far:
 def far() -> Iterator[Far]:
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("needs root and iproute2, to make a second host")
-    made = Far()
+    built = Far()
     try:
-        made.__enter__()
+        built.__enter__()
     except subprocess.CalledProcessError as fault:
-        made.__exit__()
+        built.__exit__()
         pytest.skip(f"no network namespaces here: {fault.stderr.decode().strip()}")
     try:
-        yield made
+        yield built
     finally:
-        made.__exit__()
+        built.__exit__()
 
 
 def listening(port: int) -> socket.socket:
-    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    one.bind(("0.0.0.0", port))
+    item = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    item.bind(("0.0.0.0", port))
     membership = socket.inet_aton(GROUP) + socket.inet_aton(OURS)
-    one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-    one.settimeout(0.5)
-    return one
+    item.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    item.settimeout(0.5)
+    return item
 
 
-def received(one: socket.socket) -> set[bytes]:
-    found = set()
+def received(item: socket.socket) -> set[bytes]:
+    result = set()
     try:
         while True:
-            found.add(one.recv(1000))
+            result.add(item.recv(1000))
     except TimeoutError:
-        return found
+        return result
 
 
 def send_here(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.sendto(b"loopback", ("127.0.0.1", port))
-        one.sendto(b"own address", (OURS, port))
-        one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(OURS))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as item:
+        item.sendto(b"loopback", ("127.0.0.1", port))
+        item.sendto(b"own address", (OURS, port))
+        item.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(OURS))
         for ttl in (0, 1):
-            one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
-            one.sendto(b"group %d" % ttl, (GROUP, port))
+            item.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
+            item.sendto(b"group %d" % ttl, (GROUP, port))
 
 
 def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
@@ -112,14 +112,14 @@ def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
         send_here(port)
         far.send(port, b"far")
         assert received(plain) == ours | {b"far"}, "without it the other host's datagram arrives"
-    found: list[str] = []
-    with from_here(found.append):
-        kept = listening(port)
-    with kept:
+    result: list[str] = []
+    with from_here(result.append):
+        stored = listening(port)
+    with stored:
         send_here(port)
         far.send(port, b"far")
-        assert received(kept) == ours
-    assert found == []
+        assert received(stored) == ours
+    assert result == []
 
 
 def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
@@ -142,18 +142,18 @@ def test_lcm_is_driven_by_this_machine_alone_unless_asked(far: Far, make_host: C
     subprocess.run(route, check=True)
     bridge = Lcm(url=f"udpm://{GROUP}:{port}?ttl={ttl}", claim=("left.*",))
     packet = struct.pack(">II", 0x4C433032, 1) + b"RTMMS_COMMAND\0" + encode_command(0, {"left.front": 0.75})
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         far.send(port, packet)
         if ttl:
-            wait(lambda: beside.command[0] == 0.75)
+            wait(lambda: extra.command[0] == 0.75)
         else:
-            sent = beside.bridged.counts["sent"]
-            wait(lambda: beside.bridged.counts["sent"] > sent + 100)
-            assert beside.bridged.counts["received"] == 0
+            sent = extra.bridged.counts["sent"]
+            wait(lambda: extra.bridged.counts["sent"] > sent + 100)
+            assert extra.bridged.counts["received"] == 0
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
                 here.sendto(packet, (GROUP, port))
-                wait(lambda: beside.command[0] == 0.75)
+                wait(lambda: extra.command[0] == 0.75)
 
 
 @pytest.mark.parametrize("expected", [False, True])
@@ -174,18 +174,18 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_asked(
     )  # fmt: skip
     data = struct.pack("<fH", 0.75, 0)
     packet = bytes(pack_message(can.Message(arbitration_id=0x100, data=data, is_extended_id=False)))
-    with Beside(bridge, make_host) as beside:
-        wait(lambda: beside.bridged.counts["sent"])
+    with Beside(bridge, make_host) as extra:
+        wait(lambda: extra.bridged.counts["sent"])
         far.send(port, packet)
         if expected:
-            wait(lambda: beside.command[0] == 0.75)
+            wait(lambda: extra.command[0] == 0.75)
         else:
-            sent = beside.bridged.counts["sent"]
-            wait(lambda: beside.bridged.counts["sent"] > sent + 20)
-            assert beside.bridged.counts["received"] == 0
+            sent = extra.bridged.counts["sent"]
+            wait(lambda: extra.bridged.counts["sent"] > sent + 20)
+            assert extra.bridged.counts["received"] == 0
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
                 here.sendto(packet, (GROUP, port))
-                wait(lambda: beside.command[0] == 0.75)
+                wait(lambda: extra.command[0] == 0.75)
 
 
 @pytest.mark.parametrize("network", ["127.0.0.1", OURS])
@@ -202,13 +202,13 @@ def test_imc_announces_are_received_on_its_network_alone(
     announce.src, announce.dst, announce.sys_name = 0x4001, 0xFFFF, "far"
     announce.services = f"imc+udp://{THEIRS}:6001/"
     packet = bytes(imcpy.Packet.serialize(announce))
-    with Beside(Imc(port=0, network=network), make_host) as beside:
-        wait(lambda: any("announces at" in line for line in beside.bridged.messages))
+    with Beside(Imc(port=0, network=network), make_host) as extra:
+        wait(lambda: any("announces at" in line for line in extra.bridged.messages))
         for port in PORTS:
             far.send(port, packet, ANNOUNCES)
         if network == OURS:
-            wait(lambda: beside.bridged.counts["nodes"] == 1)
+            wait(lambda: extra.bridged.counts["nodes"] == 1)
         else:
-            states = beside.bridged.counts["states"]
-            wait(lambda: beside.bridged.counts["states"] > states + 100)
-            assert beside.bridged.counts["received"] == 0
+            states = extra.bridged.counts["states"]
+            wait(lambda: extra.bridged.counts["states"] > states + 100)
+            assert extra.bridged.counts["received"] == 0

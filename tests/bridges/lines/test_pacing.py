@@ -34,8 +34,8 @@ class Step:
 
 
 def state(step: int) -> State:
-    found: Any = Step(step)
-    return found
+    result: Any = Step(step)
+    return result
 
 
 @pytest.fixture

@@ -24,25 +24,25 @@ def peer(received: list[bytes]) -> TcpPeer:
 
 def test_a_call_without_anything_to_read_turns_nobody_away() -> None:
     """Another file with the same number had something to read."""
-    found = peer([])
-    place = found.address[:2]
+    result = peer([])
+    place = result.address[:2]
     try:
         with socket.create_connection(place):
-            found._on_knock()
-        found._received_at -= 10.0
+            result._on_knock()
+        result._received_at -= 10.0
         with socket.create_connection(place) as other:
-            found._on_knock()
-            waiting = found._next
+            result._on_knock()
+            waiting = result._next
             assert waiting is not None
-            found._on_next()
-            assert found._next is waiting
+            result._on_next()
+            assert result._next is waiting
             other.sendall(b"it is me")
-            found._on_next()
-            while found._next is waiting:
-                found._on_next()
-            assert found._client is waiting
+            result._on_next()
+            while result._next is waiting:
+                result._on_next()
+            assert result._client is waiting
     finally:
-        found.close()
+        result.close()
 
 
 def test_a_file_that_a_call_closed_is_called_for_no_more() -> None:
@@ -70,6 +70,6 @@ def test_a_file_that_a_call_closed_is_called_for_no_more() -> None:
     runner._attend_peer(1.0)
     assert len(called) == 1
     assert called[0] >= 0
-    for one in (*fresh, *(far for _, far in ends)):
-        one.close()
+    for item in (*fresh, *(far for _, far in ends)):
+        item.close()
     runner._selector.close()

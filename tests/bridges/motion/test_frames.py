@@ -124,10 +124,10 @@ def test_a_short_way_by_the_radii_of_curvature(lat: float) -> None:
     w = 1 - e2 * np.sin(radians(lat)) ** 2
     m, n = 6378137.0 * (1 - e2) / w**1.5, 6378137.0 / np.sqrt(w)
     home = frames.Home(lat_deg=lat, lon_deg=8.5, alt_m=400.0)
-    found = home.geodetic((3.0, 4.0, 5.0))  # east, north, up
-    assert found[0] == pytest.approx(lat + degrees(4.0 / (m + 400.0)), abs=1e-9)
-    assert found[1] == pytest.approx(8.5 + degrees(3.0 / ((n + 400.0) * np.cos(radians(lat)))), abs=1e-7)
-    assert found[2] == pytest.approx(405.0, abs=1e-5)
+    result = home.geodetic((3.0, 4.0, 5.0))  # east, north, up
+    assert result[0] == pytest.approx(lat + degrees(4.0 / (m + 400.0)), abs=1e-9)
+    assert result[1] == pytest.approx(8.5 + degrees(3.0 / ((n + 400.0) * np.cos(radians(lat)))), abs=1e-7)
+    assert result[2] == pytest.approx(405.0, abs=1e-5)
 
 
 def test_there_and_back_over_the_earth() -> None:

@@ -45,20 +45,20 @@ def test_the_same_motion_given_in_either_frame() -> None:
     theirs = PoseReader(PoseNames(), there)(state(there, **lists(
         **common, velocity=v, angular_velocity=w, acceleration=a,
     )))  # fmt: skip
-    for one in (ours, theirs):
-        np.testing.assert_allclose(one.velocity, v, atol=1e-14)
-        np.testing.assert_allclose(one.velocity_body, body.apply(v), atol=1e-14)
-        np.testing.assert_allclose(one.rate, body.apply(w), atol=1e-14)
-        assert one.acceleration is not None
-        np.testing.assert_allclose(one.acceleration, body.apply(a), atol=1e-14)
-        np.testing.assert_allclose(Rotation.from_quat(xyzw(one.attitude)).as_matrix(), r.as_matrix(), atol=1e-14)
+    for item in (ours, theirs):
+        np.testing.assert_allclose(item.velocity, v, atol=1e-14)
+        np.testing.assert_allclose(item.velocity_body, body.apply(v), atol=1e-14)
+        np.testing.assert_allclose(item.rate, body.apply(w), atol=1e-14)
+        assert item.acceleration is not None
+        np.testing.assert_allclose(item.acceleration, body.apply(a), atol=1e-14)
+        np.testing.assert_allclose(Rotation.from_quat(xyzw(item.attitude)).as_matrix(), r.as_matrix(), atol=1e-14)
 
 
 def test_at_rest_and_level_it_reads_one_g_upwards() -> None:
     info = plant_info(*channels())
-    rest = lists(position=[0] * 3, quaternion=[1, 0, 0, 0], velocity=[0] * 3, angular_velocity=[0] * 3,
+    remaining = lists(position=[0] * 3, quaternion=[1, 0, 0, 0], velocity=[0] * 3, angular_velocity=[0] * 3,
                  acceleration=[0] * 3)  # fmt: skip
-    motion = PoseReader(PoseNames(), info)(state(info, **rest))
+    motion = PoseReader(PoseNames(), info)(state(info, **remaining))
     assert Imu().specific_force(motion) == pytest.approx((0.0, 0.0, GRAVITY))
     force, rate = Imu().frd(motion)
     assert force == pytest.approx((0.0, 0.0, -GRAVITY))

@@ -38,13 +38,13 @@ def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -
     """The second takes another core, the third shares one; a plant that ends gives its core back."""
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     first, second, third = CoreClaim(), CoreClaim(), CoreClaim()
-    taken = [choose("auto", [0, 1], True, one.take).loop for one in (first, second, third)]
-    assert taken == [1, 0, 1]
+    used = [choose("auto", [0, 1], True, entry.take).loop for entry in (first, second, third)]
+    assert used == [1, 0, 1]
     assert not third.take(1)
     first.close()
     assert third.take(1)
-    for one in (second, third):
-        one.close()
+    for item in (second, third):
+        item.close()
 
 
 @linux
@@ -163,6 +163,6 @@ def test_off_leaves_the_machine_as_it_is(monkeypatch) -> None:
 
 @linux
 def test_room_is_kept_in_each_arena() -> None:
-    kept = memory.prefault()
-    assert len(kept) * memory._KEPT_STRIDE >= memory._OBJECTS
+    stored = memory.prefault()
+    assert len(stored) * memory._KEPT_STRIDE >= memory._OBJECTS
     assert memory._KEPT_STRIDE * memory._OBJECT_BYTES < 1 << 18  # an arena holds more than lies between two of them

@@ -37,9 +37,9 @@ def test_stalls_that_are_not_read_in_time_are_counted_as_lost() -> None:
     stalls = Stalls([0])
     for k in range(ROWS + 10):
         stalls.add(0, k, 1)
-    found = stalls.take()
-    assert found[-1] == (ROWS + 9, ROWS + 10, 0)
-    assert len(found) + stalls.lost == ROWS + 10
+    result = stalls.take()
+    assert result[-1] == (ROWS + 9, ROWS + 10, 0)
+    assert len(result) + stalls.lost == ROWS + 10
     stalls.close()
 
 
@@ -80,13 +80,13 @@ def test_it_looks_where_it_is_asked_to_from_the_instant_of_a_step() -> None:
         for origin in (time.monotonic_ns() - 12_345_678, time.monotonic_ns() - 98_100_001):
             stalls.look_ns = origin + detector.from_step_ns
             stalls.await_looked(time.monotonic_ns() + 3_000_000, PATIENCE_S)
-            found = []
-            while len(found) < 50:
+            result = []
+            while len(result) < 50:
                 looked = stalls.looked_ns()
-                if not found or looked != found[-1]:
-                    found.append(looked)
+                if not result or looked != result[-1]:
+                    result.append(looked)
                 time.sleep(0.0005)
-            after = sorted((looked - origin) % 1_000_000 for looked in found)
+            after = sorted((looked - origin) % 1_000_000 for looked in result)
             assert 500_000 <= after[len(after) // 4] < 900_000, "a quarter of them is hardly late"
     finally:
         detector.close()
@@ -105,17 +105,17 @@ def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
     detector = StallDetector(80, 500_000, [min(os.sched_getaffinity(0))])
     try:
         assert detector.stalls.await_first(30.0)
-        seen = detector.stalls.beats()
+        observed = detector.stalls.beats()
         detector.stalls.await_looked(time.monotonic_ns() + 5_000_000, PATIENCE_S)
-        assert detector.stalls.beats() > seen
+        assert detector.stalls.beats() > observed
         detector.stalls.take()
         begin = time.monotonic_ns()
         os.kill(detector.process.pid, signal.SIGSTOP)
         time.sleep(0.05)
         os.kill(detector.process.pid, signal.SIGCONT)
         detector.stalls.await_looked(time.monotonic_ns(), PATIENCE_S)
-        found = [end - start for start, end, _ in detector.stalls.take() if end > begin]
-        assert max(found) > 40_000_000
+        result = [end - start for start, end, _ in detector.stalls.take() if end > begin]
+        assert max(result) > 40_000_000
     finally:
         detector.close()
         detector.close()

@@ -309,10 +309,10 @@ class PlainManta:
         water = rotation_of(quaternion).T @ np.array(p.current_m_s)
         out = []
         for f in range(2):
-            seen = eta if f == 0 else MIRROR * eta
+            observed = eta if f == 0 else MIRROR * eta
             here = water if f == 0 else MIRROR[:3] * water
             support = support_motion(p, *rods[:, 2 * f : 2 * f + 2])
-            out.append(fin_dynamics(p, self.stations, self.chains, support, seen, here, joints[f], rates[f]))
+            out.append(fin_dynamics(p, self.stations, self.chains, support, observed, here, joints[f], rates[f]))
         return out
 
     def evaluate(self, quaternion: Array, eta: Array, rods: Array, joints: Array, rates: Array) -> Forces:
@@ -333,10 +333,10 @@ class PlainManta:
             acceleration[:] = np.linalg.solve(mass, force)
         thrust, torque, qdd = np.zeros((2, 6)), np.zeros(4), np.zeros_like(joints)
         for f, fin in enumerate(fins):
-            seen = MIRROR * acceleration if f else acceleration
-            on_fin = fin.inertia @ seen + fin.bias
+            observed = MIRROR * acceleration if f else acceleration
+            on_fin = fin.inertia @ observed + fin.bias
             on_body = -fin.base.T @ on_fin
             thrust[f] = MIRROR * on_body if f else on_body
             torque[2 * f : 2 * f + 2] = fin.support.rates_of_rods.T @ on_fin  # virtual power of the rods
-            qdd[f] = fin.free - fin.reach @ seen
+            qdd[f] = fin.free - fin.reach @ observed
         return Forces(acceleration, thrust, qdd, torque)

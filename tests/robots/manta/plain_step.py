@@ -59,15 +59,15 @@ def held_commands(p: MantaParameters, command: Array) -> Array:
     cosine = (p.front_rod_m**2 + p.back_rod_m**2 - (1.0 - 1e-4) * p.support_length_m**2) / (
         2.0 * p.front_rod_m * p.back_rod_m
     )
-    most = min(p.rod_difference_limit_rad, 0.9 * math.acos(cosine))
-    knee = 0.85 * most
-    found = np.clip(command, -p.rod_limit_rad, p.rod_limit_rad)
+    maximum = min(p.rod_difference_limit_rad, 0.9 * math.acos(cosine))
+    knee = 0.85 * maximum
+    result = np.clip(command, -p.rod_limit_rad, p.rod_limit_rad)
     for front, back in ((0, 1), (2, 3)):
-        apart, mean = found[front] - found[back], (found[front] + found[back]) / 2
+        apart, mean = result[front] - result[back], (result[front] + result[back]) / 2
         if abs(apart) > knee:
-            held = math.copysign(knee + (most - knee) * math.tanh((abs(apart) - knee) / (most - knee)), apart)
-            found[front], found[back] = mean + held / 2, mean - held / 2
-    return found
+            held = math.copysign(knee + (maximum - knee) * math.tanh((abs(apart) - knee) / (maximum - knee)), apart)
+            result[front], result[back] = mean + held / 2, mean - held / 2
+    return result
 
 
 def driven_fin(

@@ -74,15 +74,15 @@ def test_iterated_passes_end_where_the_whole_is_solved():
 def test_what_is_reported_a_state_is_the_state():
     plant = rtmms.load("manta", chains=5)
     randomise(plant, 8)
-    seen, rods = plant.observe(), plant._state[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
-    assert (seen["rod_angle"] == rods[:, 0]).all()
-    assert (seen["rod_rate"] == rods[:, 1]).all()
-    assert seen["rod_power"] == pytest.approx(seen["rod_torque"] @ rods[:, 1])
+    observed, rods = plant.observe(), plant._state[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
+    assert (observed["rod_angle"] == rods[:, 0]).all()
+    assert (observed["rod_rate"] == rods[:, 1]).all()
+    assert observed["rod_power"] == pytest.approx(observed["rod_torque"] @ rods[:, 1])
 
 
 def test_what_is_solved_at_once_leaves_no_residual():
-    for given in ({"coupling": "monolithic"}, {"body": "fixed"}):
-        plant = rtmms.load("manta", chains=5, **given)
+    for values in ({"coupling": "monolithic"}, {"body": "fixed"}):
+        plant = rtmms.load("manta", chains=5, **values)
         plant.step(np.array([0.1, 0.2, 0.1, 0.2]))
         assert plant.observe()["interface_residual"] == 0.0
 
@@ -91,7 +91,7 @@ def test_what_is_solved_at_once_leaves_no_residual():
 def test_a_gradient_is_a_current_wherever_one_stands():
     """u = G x: at x it is the uniform current G x and the same gradient seen from the origin; body and fins alike."""
     gradient = np.array([[0.5, 0.1, 0.0], [0.0, -0.25, 0.2], [0.3, 0.0, -0.25]])
-    found = []
+    result = []
     for place, current in ((np.array([1.0, -2.0, 0.5]), np.zeros(3)), (np.zeros(3), gradient @ [1.0, -2.0, 0.5])):
         plant = rtmms.load(
             "manta",
@@ -102,9 +102,9 @@ def test_a_gradient_is_a_current_wherever_one_stands():
         )
         randomise(plant, 6)
         plant._state[POSITION : POSITION + 3] = place
-        found.append(plant.observe())
+        result.append(plant.observe())
     for name in ("acceleration", "angular_acceleration", "thrust", "rod_torque", "drag_power"):
-        assert found[0][name] == pytest.approx(found[1][name], rel=1e-9, abs=1e-9), name
+        assert result[0][name] == pytest.approx(result[1][name], rel=1e-9, abs=1e-9), name
 
 
 @pytest.mark.parametrize("method", ["matched", "euler"])
@@ -115,9 +115,9 @@ def test_a_short_step_begins_with_the_accelerations_of_its_state(method):
     randomise(plant, 9)
     command = plant.observe()["rod_angle"].copy()
     plant.step(command)  # from here on the rods accelerate by their servos
-    seen, state = plant.observe(), plant._state.copy()
+    observed, state = plant.observe(), plant._state.copy()
     plant.step(command)
-    moved, expected = plant._state, np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
+    moved, expected = plant._state, np.concatenate([observed["acceleration"], observed["angular_acceleration"]])
     assert moved[ACCELERATION : ACCELERATION + 6] == pytest.approx(expected, rel=2e-3, abs=2e-3)
     assert moved[TWIST : TWIST + 6] == pytest.approx(state[TWIST : TWIST + 6] + dt * expected, rel=1e-9)
     if method == "euler":

@@ -27,23 +27,23 @@ def test_channels():
     plant = rtmms.load("manta")
     assert isinstance(plant, rtmms.Plant)
     assert [a.name for a in plant.actuators] == ["left.front", "left.back", "right.front", "right.back"]
-    seen = plant.observe()
-    assert [o.name for o in plant.outputs] == list(seen)
-    assert all(np.shape(seen[o.name]) == o.shape for o in plant.outputs)
+    outputs = plant.observe()
+    assert [o.name for o in plant.outputs] == list(outputs)
+    assert all(np.shape(outputs[o.name]) == o.shape for o in plant.outputs)
     for name in ("position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_torque", "thrust"):
-        assert name in seen
+        assert name in outputs
 
 
 def test_outputs_are_new_arrays_and_a_function_of_the_state():
     plant = load()
     randomise(plant, 3)
     a = plant.observe()
-    kept = {k: v.copy() for k, v in a.items()}
+    stored = {k: v.copy() for k, v in a.items()}
     state = plant._state.copy()
     plant.step(np.full(4, 0.1))
-    assert all((a[k] == kept[k]).all() for k in a)
+    assert all((a[k] == stored[k]).all() for k in a)
     plant._state[:] = state
-    assert all((plant.observe()[k] == kept[k]).all() for k in a)
+    assert all((plant.observe()[k] == stored[k]).all() for k in a)
 
 
 def test_snapshot_continues_with_the_same_bits():
@@ -151,8 +151,8 @@ def test_rk4_holds_the_step_it_allows_and_not_much_more():
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 def test_sequential_is_refused_exactly_where_it_blows_up(dt, monkeypatch):
     """The bound on the spectral radius against what happens when it is ignored."""
-    seen = []
-    monkeypatch.setattr(checks, "spectral_radius", lambda b, a: seen.append(spectral_radius(b, a)) or 0.0)
+    observed = []
+    monkeypatch.setattr(checks, "spectral_radius", lambda b, a: observed.append(spectral_radius(b, a)) or 0.0)
     for mass in (20.0, 6.0, 3.0, 1.5):
         j = [mass / 20.0 * x for x in (1.33, 1.93, 2.73)]
         plant = load(body_mass_kg=mass, body_inertia_kg_m2=j, added_mass=dt > 5e-3, dt=dt)
@@ -162,8 +162,8 @@ def test_sequential_is_refused_exactly_where_it_blows_up(dt, monkeypatch):
                 plant.step(command(k * dt))
         except rtmms.DivergedError:
             blown = True
-        assert blown == (seen[-1] >= 1.0), (mass, seen[-1])
-    assert min(seen) < 1.0 < max(seen) or dt > 5e-3
+        assert blown == (observed[-1] >= 1.0), (mass, observed[-1])
+    assert min(observed) < 1.0 < max(observed) or dt > 5e-3
 
 
 def test_the_refusal_names_bound_and_ways_out():
@@ -277,8 +277,8 @@ print(allocations(1), allocations(100))
 @pytest.mark.full
 @pytest.mark.parametrize("coupling", ["sequential", "iterated", "monolithic"])
 def test_numba_allocates_nothing(coupling):
-    one, hundred = child(STATS.format(coupling=coupling), NUMBA_NRT_STATS="1").split()
-    assert one == hundred == "0"
+    item, hundred = child(STATS.format(coupling=coupling), NUMBA_NRT_STATS="1").split()
+    assert item == hundred == "0"
 
 
 @pytest.mark.full

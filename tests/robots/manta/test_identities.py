@@ -25,12 +25,12 @@ def true_joint_accelerations(plant):
     return plant.system.rows[:, QDD * LANES : (QDD + 1) * LANES].copy()
 
 
-def moved(plant, state, h, seen, qdd):
+def moved(plant, state, h, observed, qdd):
     """The state h seconds along its own flow, to second order in h (even errors cancel in central differences)."""
     s = plant._state
     s[:] = state
     twist = state[TWIST : TWIST + 6]
-    rate = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
+    rate = np.concatenate([observed["acceleration"], observed["angular_acceleration"]])
     move_pose(state, POSITION, twist + 0.5 * h * rate, 0, h, s, POSITION)
     s[TWIST : TWIST + 6] = twist + h * rate
     rods, was = (a[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE) for a in (s, state))
@@ -63,27 +63,27 @@ def test_power_balance_of_a_state(case, seed):
     """Power of the rods = rate of energy + power lost, at random states; one chain a fin tests the chain itself."""
     plant = load(coupling="monolithic", **case)
     randomise(plant, seed, body=case.get("body") != "fixed")
-    seen = plant.observe()
+    outputs = plant.observe()
     qdd = true_joint_accelerations(plant)
     state = plant._state.copy()
     h = 2e-4 / (1.0 + float(np.abs(qdd).max()) * 1e-4)
     levels = []
     for k in (-3, -2, -1, 1, 2, 3):
-        moved(plant, state, k * h, seen, qdd)
+        moved(plant, state, k * h, outputs, qdd)
         levels.append(energy(plant))
     e = np.array(levels)
     rate = float(np.dot([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0], e)) / (60.0 * h)
-    terms = np.array([seen["rod_power"], -seen["drag_power"], -seen["damping_power"]])
+    terms = np.array([outputs["rod_power"], -outputs["drag_power"], -outputs["damping_power"]])
     # the moved state is exact to second order, so the sixth-order difference still leaves h^2
     half = []
     for k in (-3, -2, -1, 1, 2, 3):
-        moved(plant, state, 0.5 * k * h, seen, qdd)
+        moved(plant, state, 0.5 * k * h, outputs, qdd)
         half.append(energy(plant))
     finer = float(np.dot([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0], half)) / (30.0 * h)
     best = finer + (finer - rate) / 3.0
     if "current_m_s" in case:
         # the body's frame of reference moves with the world: the same balance holds, drag working on moving water
-        assert float(seen["drag_power"]) != 0.0
+        assert float(outputs["drag_power"]) != 0.0
     assert best == pytest.approx(float(terms.sum()), abs=1e-9 * np.abs(terms).sum() + 1e-9 * abs(rate))
 
 
@@ -114,8 +114,8 @@ def test_power_balance_along_a_run_falls_with_the_step(body):
 @pytest.mark.full
 @pytest.mark.parametrize("added_mass", [False, True])
 def test_power_balance_with_light_damping_has_order_two(added_mass):
-    given = {"coupling": "monolithic", "joint_damping_n_m_s": 1e-3, "added_mass": added_mass}
-    residual = [throughput(load(dt=dt, **given), gait(), 1.5) for dt in (4e-4, 2e-4)]
+    values = {"coupling": "monolithic", "joint_damping_n_m_s": 1e-3, "added_mass": added_mass}
+    residual = [throughput(load(dt=dt, **values), gait(), 1.5) for dt in (4e-4, 2e-4)]
     assert np.log2(residual[0] / residual[1]) == pytest.approx(2.0, abs=0.1)
 
 
@@ -280,7 +280,7 @@ def places(plant):
     the body: by matrices, from the joints' angles."""
     memory, state, lanes = plant.system, plant._state, np.arange(LANES)
     m, blocks, attitude = plant.parameters.links, plant._blocks, quaternion_matrix(state[QUATERNION : QUATERNION + 4])
-    found = np.zeros((2, blocks, m, 3, LANES))
+    result = np.zeros((2, blocks, m, 3, LANES))
     angles = np.cumsum(memory.joints[:, :LANES].reshape(2, blocks, m, LANES), axis=2)
     for f, b in np.ndindex(2, blocks):
         mirror = np.diag([1.0, 1.0 - 2.0 * f, 1.0])
@@ -292,16 +292,16 @@ def places(plant):
             link = memory.param[f, b, j * L + LENGTH * LANES + lanes] * along
             body = mirror @ ((plant.model.finned.root + root)[:, None] + support @ (end + 0.5 * link))
             world = state[POSITION : POSITION + 3, None] + attitude @ body
-            found[f, b, j] = support.T @ mirror @ attitude.T @ world
+            result[f, b, j] = support.T @ mirror @ attitude.T @ world
             end += link
-    return np.append(found, state[POSITION : POSITION + 3])
+    return np.append(result, state[POSITION : POSITION + 3])
 
 
 def test_a_field_is_sampled_where_the_links_will_be():
     """A field that reports the place itself: seen h ahead it is that of the state h later, to second order in h."""
     plant = load(chains=7, current_field=lambda x, y, z, t: (x, y, z))
     randomise(plant, 5)
-    state, seen = plant._state.copy(), plant.observe()
+    state, observed = plant._state.copy(), plant.observe()
     qdd, memory, off = true_joint_accelerations(plant), plant.system, []
 
     def sampled(ahead):
@@ -315,7 +315,7 @@ def test_a_field_is_sampled_where_the_links_will_be():
     for h in (2e-5, 1e-5):
         plant._state[:] = state
         foretold = sampled(h)
-        moved(plant, state, h, seen, qdd)
+        moved(plant, state, h, observed, qdd)
         off.append(np.abs(foretold - sampled(0.0)).max())
     assert np.abs(foretold - sampled(-h)).max() > 20.0 * off[1]  # the state has moved by more than what is compared
     assert off[1] < 1e-6

@@ -22,22 +22,22 @@ def flapping(plant: Any, steps: int = 70) -> Any:
     return UNEVEN * np.sin(3.8 * plant.dt * steps + np.arange(4) / 3.0)
 
 
-def off(found: Linear, other: Linear, plant: Any) -> float:
+def off(linear: Linear, other: Linear, plant: Any) -> float:
     """The largest difference of an entry of A or B, in the chart's sizes; of the largest where that is above 1."""
     size = plant.chart().size
     by, both = np.concatenate([size, reach_of(plant.actuators)]), np.hstack([other.a, other.b])
-    wrong = (np.hstack([found.a, found.b]) - both) * by / size[:, None]
+    wrong = (np.hstack([linear.a, linear.b]) - both) * by / size[:, None]
     return float(np.abs(wrong).max() / max(1.0, np.abs(both * by / size[:, None]).max()))
 
 
 def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
     blob = plant.snapshot()
-    found, other = rtmms.linearise(plant, command), rtmms.linearise(plant, command, method="differences")
+    result, other = rtmms.linearise(plant, command), rtmms.linearise(plant, command, method="differences")
     assert plant.snapshot() == blob
-    assert (found.method, other.method) == ("structure", "differences")
-    assert found.states == other.states
-    assert found.b.shape == other.b.shape
-    return found, other
+    assert (result.method, other.method) == ("structure", "differences")
+    assert result.states == other.states
+    assert result.b.shape == other.b.shape
+    return result, other
 
 
 @pytest.mark.full
@@ -51,38 +51,38 @@ def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
         {"coupling": "monolithic", "links": 4, "current_m_s": (0.2, -0.1, 0.05)},
         {"coupling": "monolithic", "body_method": "euler"}, {"coupling": "monolithic", "right_chains_lost": 2},
     ],
-    ids=lambda given: "-".join(given) or "plain",
+    ids=lambda values: "-".join(values) or "plain",
 )  # fmt: skip
 def test_in_mid_flap(given: dict[str, Any]):
     plant = rtmms.load("manta", **FEW | given)
-    found, other = both(plant, flapping(plant))
+    result, other = both(plant, flapping(plant))
     ideal = "actuation" in given  # whose rates are differences of commands over dt
-    assert off(found, other, plant) < (1e-7 if ideal else 1e-8)
-    assert ideal or found.error < 1e-7
-    assert np.abs(found.a - np.eye(len(found.a))).max() > 0.1
+    assert off(result, other, plant) < (1e-7 if ideal else 1e-8)
+    assert ideal or result.error < 1e-7
+    assert np.abs(result.a - np.eye(len(result.a))).max() > 0.1
 
 
 def test_by_what_a_coordinate_reaches():
     """Joints of one chain do not know those of another; the blocks are the same as the whole."""
     plant = rtmms.load("manta", **FEW)
-    found, other = both(plant, flapping(plant))
-    left, right = found.states.index("left[0,1]"), found.states.index("left[1,2].rate")
-    assert found.a[left, right] == other.a[left, right] == 0.0
-    packed: Any = found.packed
-    x = np.random.default_rng(2).normal(size=(len(found.states), 3))
-    np.testing.assert_allclose(packed.times(x), found.a @ x, atol=1e-12 * np.abs(found.a).max())
-    np.testing.assert_allclose(packed.times(x[:, 0]), found.a @ x[:, 0], atol=1e-12 * np.abs(found.a).max())
+    result, other = both(plant, flapping(plant))
+    left, right = result.states.index("left[0,1]"), result.states.index("left[1,2].rate")
+    assert result.a[left, right] == other.a[left, right] == 0.0
+    packed: Any = result.packed
+    x = np.random.default_rng(2).normal(size=(len(result.states), 3))
+    np.testing.assert_allclose(packed.times(x), result.a @ x, atol=1e-12 * np.abs(result.a).max())
+    np.testing.assert_allclose(packed.times(x[:, 0]), result.a @ x[:, 0], atol=1e-12 * np.abs(result.a).max())
     again = rtmms.linearise(plant, np.zeros(4))
-    assert np.abs(again.a - found.a).max() > 1e-3  # and what was found before is kept
-    np.testing.assert_array_equal(packed.dense(), found.a)
+    assert np.abs(again.a - result.a).max() > 1e-3  # and what was found before is kept
+    np.testing.assert_array_equal(packed.dense(), result.a)
 
 
 def test_at_rest():
     """Drag has a kink in its slope there: the mean of both sides, of which differences are off by their step."""
     plant = rtmms.load("manta", **FEW)
     for command in (np.zeros(4), np.array([0.7, -0.7, 0.7, 0.3])):
-        found, other = both(plant, command)
-        assert off(found, other, plant) < 3.0 * other.error < 1e-4
+        result, other = both(plant, command)
+        assert off(result, other, plant) < 3.0 * other.error < 1e-4
 
 
 @pytest.mark.parametrize("steps", [0, 30])
@@ -93,11 +93,11 @@ def test_commands_at_and_beyond_limits(steps: int):
     flapping(plant)
     for _ in range(steps):
         plant.step(np.array([limit, limit, -limit, 0.4]))
-    found, other = both(plant, np.array([limit, limit, -2.0 * limit, 0.4]))
-    assert off(found, other, plant) < 1e-8 + other.error < 1e-5  # a kink of drag is near
-    last = [found.states.index(f"{name}.last") for name in ("left.front", "right.back")]
-    assert found.b[last[0], 0] == pytest.approx(0.5)
-    assert found.b[last[1], 2] == pytest.approx(other.b[last[1], 2])
+    result, other = both(plant, np.array([limit, limit, -2.0 * limit, 0.4]))
+    assert off(result, other, plant) < 1e-8 + other.error < 1e-5  # a kink of drag is near
+    last = [result.states.index(f"{name}.last") for name in ("left.front", "right.back")]
+    assert result.b[last[0], 0] == pytest.approx(0.5)
+    assert result.b[last[1], 2] == pytest.approx(other.b[last[1], 2])
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_parameters_that_change():
     u = flapping(plant)
     before, _ = both(plant, u)
     plant.set(drag_coefficient=3.0, current_m_s=(0.1, 0.0, 0.0))
-    found, other = both(plant, u)
-    assert off(found, other, plant) < 1e-8
-    assert np.abs(found.a - before.a).max() > 1e-3
+    result, other = both(plant, u)
+    assert off(result, other, plant) < 1e-8
+    assert np.abs(result.a - before.a).max() > 1e-3
 
 
 @pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
@@ -146,10 +146,10 @@ def test_a_period(coupling: str):
         plant.step(command + 0.01 * np.arange(4))
     plant.place(quaternion=(0.9, 0.1, -0.3, 0.2))
     blob = plant.snapshot()
-    found, other = rtmms.linearise(plant, u, period=True, threads=1), rtmms.linearise(plant, u, period=True, threads=2)
+    result, other = rtmms.linearise(plant, u, period=True, threads=1), rtmms.linearise(plant, u, period=True, threads=2)
     apart = rtmms.linearise(plant, u, period=True, method="differences")
     assert plant.snapshot() == blob
-    assert (found.method, apart.method, found.dt) == ("structure", "differences", apart.dt)
-    np.testing.assert_array_equal(found.a, other.a)
-    np.testing.assert_array_equal(found.b, other.b)
-    assert off(found, apart, plant) < 1e-6
+    assert (result.method, apart.method, result.dt) == ("structure", "differences", apart.dt)
+    np.testing.assert_array_equal(result.a, other.a)
+    np.testing.assert_array_equal(result.b, other.b)
+    assert off(result, apart, plant) < 1e-6

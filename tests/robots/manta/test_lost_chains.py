@@ -40,12 +40,12 @@ def test_the_table_of_each_fin() -> None:
 def test_a_lost_fin_pushes_nothing_and_the_other_is_as_it_was() -> None:
     """Of a body that is held, so that neither fin feels the other."""
     whole, broken = swum(body="fixed"), swum(body="fixed", left_chains_lost=30)
-    one, other = whole.observe(), broken.observe()
-    np.testing.assert_array_equal(other["thrust"][1], one["thrust"][1])
-    np.testing.assert_array_equal(other["rod_torque"][2:], one["rod_torque"][2:])
-    assert np.abs(other["thrust"][0]).max() < 1e-20 * np.abs(one["thrust"][0]).max()
+    item, other = whole.observe(), broken.observe()
+    np.testing.assert_array_equal(other["thrust"][1], item["thrust"][1])
+    np.testing.assert_array_equal(other["rod_torque"][2:], item["rod_torque"][2:])
+    assert np.abs(other["thrust"][0]).max() < 1e-20 * np.abs(item["thrust"][0]).max()
     assert np.abs(other["rod_torque"][:2]).max() < 1e-20
-    np.testing.assert_array_equal(other["joint_position"], one["joint_position"])
+    np.testing.assert_array_equal(other["joint_position"], item["joint_position"])
 
 
 def test_what_each_chain_adds_is_what_is_missing_without_it() -> None:

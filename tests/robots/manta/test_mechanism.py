@@ -112,7 +112,7 @@ def test_the_recursion_and_the_lanes_agree(seed):
     quaternion = rng.normal(size=4)
     s[QUATERNION : QUATERNION + 4] = quaternion / np.linalg.norm(quaternion)
     s[FINS:] = 0.4 * rng.normal(size=s[FINS:].size)
-    seen = plant.observe()
+    outputs = plant.observe()
 
     mechanism = describe(plant)
     model = rtmms.compile(mechanism)
@@ -127,12 +127,12 @@ def test_the_recursion_and_the_lanes_agree(seed):
         for i in range(p.chains):
             for j in range(p.links):
                 k = model.joint(f"{side}.{i}.{j}")
-                q[k], qd[k] = seen["joint_position"][f, j, i], seen["joint_velocity"][f, j, i]
+                q[k], qd[k] = outputs["joint_position"][f, j, i], outputs["joint_velocity"][f, j, i]
                 stiffness, damping = fields[5, j, i], fields[8, j, i]
                 drive[k] = -stiffness * np.sin(q[k]) / (1.0 + np.cos(q[k])) ** 2 - damping * qd[k]
     state = State(s[4:7].copy(), s[QUATERNION : QUATERNION + 4].copy(), q, s[TWIST : TWIST + 6].copy(), qd)
     out = dynamics.hybrid_dynamics(model, state, drive, wrench=outside(plant, model, state, water))
-    got = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
+    got = np.concatenate([outputs["acceleration"], outputs["angular_acceleration"]])
     np.testing.assert_allclose(got, out.base_acceleration, rtol=1e-10, atol=1e-10 * np.max(np.abs(got)))
     joints = plant.system.fins.reshape(2, -1, p.links, FIELDS, LANES)[:, :, :, QDD]  # left there by `observe`
     for f, (side, _) in enumerate(SIDES):
@@ -143,4 +143,4 @@ def test_the_recursion_and_the_lanes_agree(seed):
     for f, (side, _) in enumerate(SIDES):
         first = model.joint(f"{side}.prismatic(1, 0, 0)")
         force = -out.torque[first : first + 3]
-        np.testing.assert_allclose(seen["thrust"][f, :3], force, rtol=1e-9, atol=1e-9 * np.max(np.abs(force)))
+        np.testing.assert_allclose(outputs["thrust"][f, :3], force, rtol=1e-9, atol=1e-9 * np.max(np.abs(force)))

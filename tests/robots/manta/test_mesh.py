@@ -21,9 +21,9 @@ PHASE = math.radians(30.0)
 PERIODS = 4
 
 
-def thrust(steps: int, **given: Any) -> float:
+def thrust(steps: int, **values: Any) -> float:
     """N, both fins along body x, mean over the last of PERIODS periods of `steps` steps each."""
-    plant: Any = rtmms.load("manta", dt=1.0 / FREQUENCY / steps, body="fixed", **given)
+    plant: Any = rtmms.load("manta", dt=1.0 / FREQUENCY / steps, body="fixed", **values)
     p = plant.parameters
     front = math.asin(p.back_rod_m * math.sin(AMPLITUDE) / p.front_rod_m)
     total = 0.0
@@ -66,8 +66,8 @@ def compliance(fields, chain=0):
 @pytest.mark.parametrize(("bending", "order"), [("carried", 1.0), ("centred", 2.0)])
 def test_a_fins_compliance_converges_over_links(bending, order):
     """A joint of the link that it carries stands at its segment's root end, which is of first order."""
-    found = np.array([compliance(link_fields(MantaParameters(links=m, bending=bending))[0]) for m in LINKS])
-    change = np.abs(np.diff(found, axis=0))
+    result = np.array([compliance(link_fields(MantaParameters(links=m, bending=bending))[0]) for m in LINKS])
+    change = np.abs(np.diff(result, axis=0))
     assert np.log2(change[:-1] / change[1:])[-1] == pytest.approx([order, order], abs=0.25)
 
 

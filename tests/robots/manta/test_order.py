@@ -41,9 +41,9 @@ def start() -> np.ndarray:
     return plant._state.copy()
 
 
-def end(common: np.ndarray, dt: float, **given: Any) -> np.ndarray:
+def end(common: np.ndarray, dt: float, **values: Any) -> np.ndarray:
     """Pose and twist of the body, and all joints, SECONDS after the common state."""
-    plant: Manta = load(dt=dt, **SOFT, **given)
+    plant: Manta = load(dt=dt, **SOFT, **values)
     plant._state[:] = common
     plant._state[:2] = 0.0  # the clock starts here, whatever dt
     for _ in range(round(SECONDS / dt)):
@@ -52,8 +52,8 @@ def end(common: np.ndarray, dt: float, **given: Any) -> np.ndarray:
     return np.concatenate([body, plant.system.joints.ravel()])
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.abs(one - other).max())
+def distance(item: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(item - other).max())
 
 
 def orders(steps: list[float], errors: list[float]) -> list[float]:

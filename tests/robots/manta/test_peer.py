@@ -77,12 +77,12 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
         if given.get("body") == "fixed":
             state[1][:] = 0.0
         put(plant, *state)
-        seen, theirs = plant.observe(), plain.evaluate(*state)
+        observed, theirs = plant.observe(), plain.evaluate(*state)
         assert apart(joint_accelerations(plant), theirs.joint_acceleration) < 1e-9
-        assert apart(seen["thrust"], theirs.thrust) < 1e-9
-        assert apart(seen["rod_torque"], theirs.rod_torque) < 1e-9
+        assert apart(observed["thrust"], theirs.thrust) < 1e-9
+        assert apart(observed["rod_torque"], theirs.rod_torque) < 1e-9
         if given.get("body") != "fixed":
-            ours = np.concatenate([seen["acceleration"], seen["angular_acceleration"]])
+            ours = np.concatenate([observed["acceleration"], observed["angular_acceleration"]])
             assert apart(ours, theirs.acceleration) < 1e-9
 
 
@@ -108,14 +108,14 @@ def test_steps_end_in_the_same_state(given: dict[str, Any], dt: float, steps: in
         command[:] = 0.6 * np.sin(t + 0.7), 0.7 * np.sin(t), 0.3, 1.5 * np.sin(t)  # the last beyond its limit
         plant.step(command)
         plain.step(command)
-    seen = plant.observe()
-    assert apart(seen["joint_position"], plain.joints) < 1e-9
-    assert apart(seen["joint_velocity"], plain.rates) < 1e-9
-    assert apart(seen["rod_angle"], plain.rods[0]) < 1e-12
-    assert apart(seen["quaternion"], plain.quaternion) < 1e-12
+    outputs = plant.observe()
+    assert apart(outputs["joint_position"], plain.joints) < 1e-9
+    assert apart(outputs["joint_velocity"], plain.rates) < 1e-9
+    assert apart(outputs["rod_angle"], plain.rods[0]) < 1e-12
+    assert apart(outputs["quaternion"], plain.quaternion) < 1e-12
     if given.get("body") != "fixed":
-        assert apart(seen["position"], plain.position) < 1e-9
-        assert apart(np.concatenate([seen["velocity"], seen["angular_velocity"]]), plain.twist) < 1e-9
+        assert apart(outputs["position"], plain.position) < 1e-9
+        assert apart(np.concatenate([outputs["velocity"], outputs["angular_velocity"]]), plain.twist) < 1e-9
 
 
 def test_what_plain_python_lacks_it_refuses() -> None:

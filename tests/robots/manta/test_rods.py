@@ -199,10 +199,10 @@ def test_commands_within_the_limits_are_obeyed_as_they_are():
 def test_the_difference_of_the_rods_saturates_smoothly():
     """The mean is kept, the difference rises towards its limit, with one slope on both sides of the knee."""
     differences = np.linspace(-2.4, 2.4, 4801)
-    found = np.array([limited(d / 2, -d / 2, -d / 2, d / 2)[0] for d in differences])
-    saturated = found[:, 0] - found[:, 1]
-    assert found[:, 0] + found[:, 1] == pytest.approx(np.zeros(4801), abs=1e-15)
-    assert found[:, 2:] == pytest.approx(-found[:, :2])
+    result = np.array([limited(d / 2, -d / 2, -d / 2, d / 2)[0] for d in differences])
+    saturated = result[:, 0] - result[:, 1]
+    assert result[:, 0] + result[:, 1] == pytest.approx(np.zeros(4801), abs=1e-15)
+    assert result[:, 2:] == pytest.approx(-result[:, :2])
     assert np.abs(saturated).max() < 1.6
     slopes = np.diff(saturated) / np.diff(differences)
     assert slopes.min() > 0.0
@@ -226,12 +226,12 @@ def test_the_stop_takes_what_leads_beyond_it_and_no_more():
     rods = np.array([[0.9, 3.0, 10.0], [-0.9, -1.0, 20.0], [-0.9, 1.0, -5.0], [0.9, 0.5, 5.0]])
     flat = rods.ravel().copy()
     stop_rods(1.7, flat, 0, 3)
-    found = flat.reshape(4, 3)
-    assert found[0, 0] - found[1, 0] == pytest.approx(1.7)
-    assert found[::2, 0] + found[1::2, 0] == pytest.approx(rods[::2, 0] + rods[1::2, 0])
-    assert found[0, 1] == found[1, 1] == 1.0  # apart: the mean of both
-    assert found[:2, 2].tolist() == [10.0, 20.0]  # towards each other already
-    assert found[2:, 1].tolist() == [1.0, 0.5]
+    result = flat.reshape(4, 3)
+    assert result[0, 0] - result[1, 0] == pytest.approx(1.7)
+    assert result[::2, 0] + result[1::2, 0] == pytest.approx(rods[::2, 0] + rods[1::2, 0])
+    assert result[0, 1] == result[1, 1] == 1.0  # apart: the mean of both
+    assert result[:2, 2].tolist() == [10.0, 20.0]  # towards each other already
+    assert result[2:, 1].tolist() == [1.0, 0.5]
 
 
 def test_an_ideal_motor_is_slowed_to_its_limits():

@@ -77,10 +77,10 @@ def test_a_stiff_servo_moves_its_rods_and_no_more(damping):
     plant = load(servo_damping=damping, start_depth_m=0.0)
     for _ in range(3000):
         plant.step(np.array([0.3, 0.3, 0.3, 0.3]))
-    seen = plant.observe()
+    outputs = plant.observe()
     slow = 2.0 * np.pi * 5.0 / (damping + np.sqrt(damping**2 - 1.0))
-    assert seen["rod_angle"] == pytest.approx(0.3 * (1.0 - np.exp(-slow * 3.0)), abs=1e-3)
-    assert np.abs(seen["position"]).max() < 0.05
+    assert outputs["rod_angle"] == pytest.approx(0.3 * (1.0 - np.exp(-slow * 3.0)), abs=1e-3)
+    assert np.abs(outputs["position"]).max() < 0.05
 
 
 def test_the_quick_way_is_taken_only_where_no_limit_holds_meanwhile():

@@ -77,6 +77,6 @@ def test_slide_of_the_front_tip():
 def test_a_singular_geometry_is_reported():
     out = np.zeros(s.SUPPORT_SIZE)
     args = (L, R1, R2, s.ROLL_MEAN)
-    rest = (np.zeros(2), np.zeros(2))
-    assert s.support_motion(*args, np.radians([51.0, -51.0]), *rest, out, 0)
-    assert not s.support_motion(*args, np.radians([52.5, -52.5]), *rest, out, 0)
+    remaining = (np.zeros(2), np.zeros(2))
+    assert s.support_motion(*args, np.radians([51.0, -51.0]), *remaining, out, 0)
+    assert not s.support_motion(*args, np.radians([52.5, -52.5]), *remaining, out, 0)

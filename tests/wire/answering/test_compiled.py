@@ -76,10 +76,10 @@ def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
 @pytest.mark.full
 def test_the_compiled_way_computes_what_python_computes(capfd: pytest.CaptureFixture[str]) -> None:
     run, there = lockstep(program())
-    found, updates = capfd.readouterr().out.split()
+    result, updates = capfd.readouterr().out.split()
     assert run.codes.count(RESOLVED) > 300
     assert float(updates) == 400
-    assert int(found) < (100 if AVAILABLE else 401)
+    assert int(result) < (100 if AVAILABLE else 401)
     _, here = lockstep(program("None"))
     assert (there.command == here.command).all()
     assert (there.outcome == here.outcome).all()
@@ -106,8 +106,8 @@ def test_an_update_that_raises_ends_the_controller_with_its_error(capfd: pytest.
 def test_a_value_that_is_no_number_is_refused_and_the_last_good_one_kept() -> None:
     text = program(extra="if memory[0] > 100.0: memory[1] = math.nan")
     run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
-    found = run.server.report()
-    assert found["rejected"]["not_finite"] >= 40
+    result = run.server.report()
+    assert result["rejected"]["not_finite"] >= 40
     assert abs(run.plant.state[:4]).max() < 0.2
 
 
@@ -164,14 +164,14 @@ def test_it_is_an_update_like_any_other_where_it_is_called_from_python() -> None
             command[1] = outputs[0] + outputs[3]
 
     info = PlantInfo("toy", 1e-3, "free", None, None, (), (Channel("v", "", (3,)), Channel("s")), ("a", "b"))
-    one = State({"step": 1, "timestamp": 0.5, "outputs": {"v": [1.0, 2.0, 3.0], "s": 4.0}}, info)
+    item = State({"step": 1, "timestamp": 0.5, "outputs": {"v": [1.0, 2.0, 3.0], "s": 4.0}}, info)
     mine = Mine()
-    assert [mine.update(one) for _ in range(2)] == [{"a": 0.5, "b": 5.0}, {"a": 1.0, "b": 5.0}]
-    assert Mine.update(Mine(), one) == {"a": 0.5, "b": 5.0}
+    assert [mine.update(item) for _ in range(2)] == [{"a": 0.5, "b": 5.0}, {"a": 1.0, "b": 5.0}]
+    assert Mine.update(Mine(), item) == {"a": 0.5, "b": 5.0}
     assert Mine.update.__doc__ == "Adds up."
     mine.memory = [1.0]  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match=r"Mine.memory: expected a numpy array"):
-        mine.update(one)
+        mine.update(item)
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="compiled kernels are off")

@@ -26,10 +26,10 @@ from tests.wire.looping import Looping
 
 @pytest.fixture
 def busy() -> Iterator[str]:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        yield f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        yield f"tcp://127.0.0.1:{used.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("role", ["exchange", "step", "telemetry"])
@@ -65,8 +65,8 @@ def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
     """RTMMS_PORT moves all three; what is no port is refused where a default is used, and nowhere else."""
     ask = "from rtmms.wire.addresses import DEFAULTS; print(*DEFAULTS.values())"
     for word, first in (("19990", 19990), ("", 9870)):
-        found = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
-        assert found.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]
+        result = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
+        assert result.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]
 
 
 @pytest.mark.parametrize("word", ["port", "0", "65534", "-1", "9" * 5000, "1.5"])

@@ -21,9 +21,9 @@ def mode(path: Path) -> int:
 
 
 def allowed(folder: Path) -> list[str]:
-    found = read_allowed(folder / ALLOWED)
-    assert found is not None
-    return list(found.values())
+    result = read_allowed(folder / ALLOWED)
+    assert result is not None
+    return list(result.values())
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -58,11 +58,11 @@ def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
 
     left, real = [3], os.open
 
-    def fill_up(path: Any, *rest: Any) -> int:
+    def fill_up(path: Any, *remaining: Any) -> int:
         left[0] -= 1
         if left[0] < 0:
             raise OSError(28, "No space left on device")
-        return real(path, *rest)
+        return real(path, *remaining)
 
     monkeypatch.setattr("rtmms.wire.keys.os.open", fill_up)
     with pytest.raises(rtmms.ModelError, match="No space left"):
@@ -90,8 +90,8 @@ def test_a_folder_or_a_secret_open_to_others_is_refused(folder: Path) -> None:
 def test_what_others_can_write_is_refused_at_the_start(folder: Path, name: str) -> None:
     path = folder / name
     path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o022)
-    kept = 600 if path.is_file() else 700
-    with pytest.raises(rtmms.ModelError, match=rf"is writable by others \(mode 07?[0-7]{{2,3}}\): chmod {kept} "):
+    stored = 600 if path.is_file() else 700
+    with pytest.raises(rtmms.ModelError, match=rf"is writable by others \(mode 07?[0-7]{{2,3}}\): chmod {stored} "):
         read_server(folder)
 
 

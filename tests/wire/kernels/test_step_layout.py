@@ -90,9 +90,9 @@ def test_a_state_has_what_msgpack_reads_from_it(
     assert (expected[0], bits(expected[1])) == (whole, bits(flat))
     assert mine.message.layout.matches(frame)
     assert state_layout(channels).body == mine.message.layout.body  # both sides derive the same
-    found = Reader(state_layout(channels)).read(frame)
-    assert found is not None
-    assert (found[0], bits(found[1])) == (whole, bits(flat))
+    result = Reader(state_layout(channels)).read(frame)
+    assert result is not None
+    assert (result[0], bits(result[1])) == (whole, bits(flat))
 
 
 @given(st.lists(names, min_size=1, max_size=6, unique=True), st.integers(0, 1 << 62), integers, st.data())
@@ -109,8 +109,8 @@ def test_a_command_has_what_msgpack_reads_from_it(
     frame = raw[2 if raw[0] == 0 else 9 :]
     assert decode(frame, MAX_COMMAND_BYTES) == {"type": "command", "seq": seq, "step": step, "values": values}
     assert list(decode(frame, MAX_COMMAND_BYTES)["values"]) == actuators
-    found = Reader(command_layout(actuators)).read(raw, len(raw) - len(frame))
-    assert found == ([seq, step], list(values.values()))
+    result = Reader(command_layout(actuators)).read(raw, len(raw) - len(frame))
+    assert result == ([seq, step], list(values.values()))
 
 
 @given(st.lists(names, min_size=1, max_size=6, unique=True), st.integers(0, 1 << 62), st.integers(0, 1 << 62))
@@ -159,13 +159,13 @@ def test_a_changed_byte_is_another_number_or_is_for_the_general_reader(kind: str
         others = {0, 1, 0x7F, 0x80, 0xC0, 0xC1, 0xC2, 0xC3, 0xCB, 0xD3, 0xFF, good[at] ^ 1, good[at] ^ 0x80}
         for value in others - {good[at]}:
             frame = good[:at] + bytes([value]) + good[at + 1 :]
-            found = reader.read(frame)
-            assert layout.matches(frame) == (found is not None)
-            if found is None:
+            result = reader.read(frame)
+            assert layout.matches(frame) == (result is not None)
+            if result is None:
                 continue
             accepted.add(at)
             expected = numbers(general(frame))
-            assert (found[0], bits(found[1])) == (expected[0], bits(expected[1]))
+            assert (result[0], bits(result[1])) == (expected[0], bits(expected[1]))
     places = {at + k for at in (*layout.integers, *layout.reals) for k in range(8)}
     assert accepted >= places
     assert accepted - places == ({len(good) - 1} if kind == "state" else set())  # the flag `clamped`
@@ -190,12 +190,12 @@ def test_hostile_bytes_are_read_as_by_the_general_reader_or_not_at_all(kind: str
             else:  # within the numbers, as a rule
                 at = rng.choice((*layout.integers, *layout.reals)) + rng.randrange(-1, 9)
                 frame[at : at + 1] = rng.randbytes(1)
-        found = reader.read(bytes(frame))
-        assert layout.matches(bytes(frame)) == (found is not None)
-        if found is not None:
+        result = reader.read(bytes(frame))
+        assert layout.matches(bytes(frame)) == (result is not None)
+        if result is not None:
             accepted += 1
             expected = numbers(general(bytes(frame)))
-            assert (found[0], bits(found[1])) == (expected[0], bits(expected[1]))
+            assert (result[0], bits(result[1])) == (expected[0], bits(expected[1]))
     assert frames // 10 < accepted < frames - frames // 10
     for strange in (b"", good[:-1], good + b"\x00", good * 2, b"\xdf\xff\xff\xff\xff" + good, b"\x91" * 5000):
         assert reader.read(strange) is None

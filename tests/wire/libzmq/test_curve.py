@@ -92,7 +92,7 @@ def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
     import threading
 
     port = int(locked.exchange.rpartition(":")[2])
-    seen: list[bytes] = []
+    observed: list[bytes] = []
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(1)
@@ -100,7 +100,7 @@ def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
         def pump(a: socket.socket, b: socket.socket) -> None:
             with a, b, contextlib.suppress(OSError):
                 while data := a.recv(65536):
-                    seen.append(data)
+                    observed.append(data)
                     b.sendall(data)
 
         def relay() -> None:
@@ -117,7 +117,7 @@ def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
         welcome = peer.hello([], "a name that shows")
         peer.vanish()
     assert welcome["type"] == "welcome"
-    bytes_seen = b"".join(seen)
+    bytes_seen = b"".join(observed)
     assert len(bytes_seen) > 1000
     assert b"CURVE" in bytes_seen
     assert b"a name that shows" not in bytes_seen

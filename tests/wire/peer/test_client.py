@@ -125,8 +125,8 @@ def test_one_that_is_behind_gets_the_newest_state(tcp: Looping) -> None:
         link.command({})
         tcp.wait(lambda: tcp.host.step > first.step + 10)
         link.command({})
-        seen = [next(link).step for _ in range(2)]
-        assert seen[0] > first.step + 1  # the states between were drained, not queued up
+        observed = [next(link).step for _ in range(2)]
+        assert observed[0] > first.step + 1  # the states between were drained, not queued up
 
 
 def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None:
@@ -212,13 +212,13 @@ def test_requests_get_their_result_or_an_error(tcp: Looping) -> None:
 
 
 def test_requests_that_nobody_waits_for_report_when_they_are_done(tcp: Looping) -> None:
-    found: list[tuple[bool, Any]] = []
+    results: list[tuple[bool, Any]] = []
     with rtmms.connect(tcp.host.exchange) as link:
-        link.post("pause", {"why": "tea"}, lambda ok, result: found.append((ok, result)))
+        link.post("pause", {"why": "tea"}, lambda ok, result: results.append((ok, result)))
         link.post("snapshot")
-        link.post("set", {"x": 1}, lambda ok, text: found.append((ok, text)))
-        tcp.wait(lambda: link.look_around() or len(found) == 2)
-        assert found == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
+        link.post("set", {"x": 1}, lambda ok, text: results.append((ok, text)))
+        tcp.wait(lambda: link.look_around() or len(results) == 2)
+        assert results == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
         for _ in range(200):  # a plant that never answers is not waited for without end
             link.post("explode", None, lambda ok, text: None)
         assert len(link._requests.posted) <= 64
@@ -333,13 +333,13 @@ def test_a_controller_that_starts_before_its_plant_finds_it(make_host: Callable[
     exchange = first.exchange
     first.server.close()  # and leaves a stale token, as a killed one would
     token_path(exchange).write_text("stale")
-    found: list[Link] = []
-    waiting = threading.Thread(target=lambda: found.append(rtmms.connect(exchange, claim="*", timeout_s=PATIENCE_S)))
+    result: list[Link] = []
+    waiting = threading.Thread(target=lambda: result.append(rtmms.connect(exchange, claim="*", timeout_s=PATIENCE_S)))
     waiting.start()
     time.sleep(0.1)
     with Looping(make_host(exchange=exchange, token=None)):
         waiting.join(PATIENCE_S)
-        with found[0] as link:
+        with result[0] as link:
             assert next(link).step >= 0
 
 
@@ -390,9 +390,9 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 
     controller = Recorder()
     ended: list[str] = []
-    found: list[str] = []
+    result: list[str] = []
     thread = threading.Thread(
-        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, log=found.append))
+        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, log=result.append))
     )
     thread.start()
     tcp.wait(lambda: len(controller.log) > 20)
@@ -403,7 +403,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
-    assert found == ["update returned None, so its actuators have their last values (printed once)"]
+    assert result == ["update returned None, so its actuators have their last values (printed once)"]
 
 
 class Reporting(rtmms.Controller):
@@ -423,7 +423,7 @@ def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeyp
     monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
     thread = threading.Thread(target=lambda: running.run_controller(Reporting(), tcp.host.exchange))
     thread.start()
-    tcp.wait(lambda: any(one["figures"].get("seen", 0) > 20 for one in tcp.host.summaries))
+    tcp.wait(lambda: any(summary["figures"].get("seen", 0) > 20 for summary in tcp.host.summaries))
     tcp.end("enough")
     thread.join(PATIENCE_S)
 
@@ -436,11 +436,11 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping, monkeypatch: pytest
     controller = Reporting()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
     thread.start()
-    tcp.wait(lambda: controller.seen > 20 and any(one["figures"] for one in tcp.host.summaries))
+    tcp.wait(lambda: controller.seen > 20 and any(summary["figures"] for summary in tcp.host.summaries))
     assert tcp.host.summaries[0]["figures"]["seen"] < 20
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert [one["figures"]["seen"] for one in tcp.host.server.final_reports()] == [controller.seen]
+    assert [final_report["figures"]["seen"] for final_report in tcp.host.server.final_reports()] == [controller.seen]
 
 
 WATCH = {
@@ -455,15 +455,15 @@ def test_the_report_has_the_silences_of_a_bridges_own_peer(tcp: Looping) -> None
         next(iter(link))
         link.report_watch(WATCH | {"silences": [[0.001, 1, 0.25], [0.3, 300, None]]})
         link.report_metrics({"plans": 3})
-        tcp.wait(lambda: any(one["figures"] for one in tcp.host.summaries))
-        (peer,) = (one for one in tcp.host.server._peers.all if one.name == "board")
-        found = tcp.host.server._peers.summary(peer)
+        tcp.wait(lambda: any(summary["figures"] for summary in tcp.host.summaries))
+        (peer,) = (item for item in tcp.host.server._peers.all if item.name == "board")
+        result = tcp.host.server._peers.summary(peer)
         end_s = 1e-3 * (tcp.host.server._port.step + 1)
-    assert (found["first_command_s"], found["losses"], found["restarts"]) == (0.004, [0.5], 2)
-    assert found["silences"][0] == {"begin_s": 0.001, "begin_step": 1, "length_s": 0.25}
-    assert found["silences"][1]["length_s"] <= max(0.0, end_s - 0.3)
-    assert found["disconnected_s"] == 0.3
-    assert found["watch"] == {
+    assert (result["first_command_s"], result["losses"], result["restarts"]) == (0.004, [0.5], 2)
+    assert result["silences"][0] == {"begin_s": 0.001, "begin_step": 1, "length_s": 0.25}
+    assert result["silences"][1]["length_s"] <= max(0.0, end_s - 0.3)
+    assert result["disconnected_s"] == 0.3
+    assert result["watch"] == {
         "watched": True, "learned": True, "period_s": 0.02, "silences_count": 3, "losses_count": 1
     }  # fmt: skip
 
@@ -495,12 +495,12 @@ def test_the_end_does_not_wait_for_peers_that_report_no_figures_or_are_gone(
     _, silent, gone = (make_raw(host).join([claim], claim[:5]) for claim in ("left.front", "left.back", "right.*"))
     for peer, message in ((silent, {"plans": 3}), (gone, {"plans": 4})):
         peer.exchange.send(msgpack.packb({"type": "metrics", "values": message}))
-    host.until(lambda: sum(bool(one["figures"]) for one in host.summaries) == 2)
+    host.until(lambda: sum(bool(summary["figures"]) for summary in host.summaries) == 2)
     silent.exchange.send(msgpack.packb({"type": "metrics", "values": {"plans": [5]}}))  # none: the ones before count
     silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))
     gone.exchange.close(0)
     host.server.close()
-    assert [one["figures"] for one in host.server.final_reports()] == [{}, {"plans": 3}, {"plans": 4}]
+    assert [final_report["figures"] for final_report in host.server.final_reports()] == [{}, {"plans": 3}, {"plans": 4}]
     assert host.server.requests() == []
 
 

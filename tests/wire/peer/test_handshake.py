@@ -53,12 +53,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes time out after 0.1 s, not 30."""
     from rtmms.wire.libzmq.peer_sockets import Dealers
 
-    made = Dealers._socket
+    built = Dealers._socket
 
     def quick(self: Dealers, kind: int, endpoint: str) -> zmq.Socket[bytes]:
-        found = made(self, kind, endpoint)
-        found.setsockopt(zmq.HANDSHAKE_IVL, 100)
-        return found
+        result = built(self, kind, endpoint)
+        result.setsockopt(zmq.HANDSHAKE_IVL, 100)
+        return result
 
     monkeypatch.setattr(Dealers, "_socket", quick)
 
@@ -86,10 +86,10 @@ def test_a_plant_that_loads_has_nothing_to_do_with_keys(listen: Listen) -> None:
 def test_nor_has_one_that_loads_for_longer_than_a_handshake_may_take(
     listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[socket.socket] = []
-    result = why_after(listen(kept.append), kept, 2, monkeypatch)  # it was tried again
-    for one in kept:
-        one.close()
+    stored: list[socket.socket] = []
+    result = why_after(listen(stored.append), stored, 2, monkeypatch)  # it was tried again
+    for item in stored:
+        item.close()
     assert "loading or compiling" in str(result)
     assert ("keys" in str(result), result.code) == (False, "")
 
@@ -100,7 +100,7 @@ def test_one_that_has_gone_has_not_asked_for_keys() -> None:
 
 def test_one_that_breaks_off_every_time_may_ask_for_keys(listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
     met: list[None] = []
-    result = why_after(listen(lambda one: met.append(one.close())), met, 5, monkeypatch)  # type: ignore[func-returns-value]
+    result = why_after(listen(lambda item: met.append(item.close())), met, 5, monkeypatch)  # type: ignore[func-returns-value]
     assert ("asks for keys and none were given" in str(result), result.code) == (True, "key")
     assert "or what answers there is no plant" in str(result)
 
@@ -155,9 +155,9 @@ def test_a_token_of_another_plant_names_who_wrote_it(make_host: Callable[..., Ho
         remove_token(host.exchange, "of another plant")
         with pytest.raises(NotConnectedError, match=r"there is no file .*\.token: the plant runs as another user"):
             rtmms.connect(host.exchange, claim=["*"])
-        with pytest.raises(NotConnectedError) as given:
+        with pytest.raises(NotConnectedError) as values:
             rtmms.connect(host.exchange, claim=["*"], token="typed")
-        assert "process" not in str(given.value)
+        assert "process" not in str(values.value)
 
 
 def test_a_token_of_a_process_that_ended_and_one_without_an_origin(

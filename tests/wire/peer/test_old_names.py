@@ -29,7 +29,7 @@ def test_a_controller_with_the_old_names_has_the_new_ones() -> None:
                 super().change(values)
                 self.changed = True
 
-    assert {str(one.message).split()[2] for one in message} == set(OF_A_CONTROLLER.values())
+    assert {str(item.message).split()[2] for item in message} == set(OF_A_CONTROLLER.values())
     assert (Old.setpoints, Old.tunable_parameters, Old.metrics) == (("depth_m",), ("gain",), ("plans",))  # type: ignore[comparison-overlap]
     old = Old()
     old.on_parameters_changed({"gain": 2.0})
@@ -60,9 +60,9 @@ def test_connect_and_link_take_the_old_names(make_host: Any) -> None:
     with Looping(make_host(token="secret")) as running:
         host: Host = running.host
         more: dict[str, Any] = {"settable": {"gain": 1.0}, "tracks": {"depth_m": 2.0}}
-        with pytest.warns(RenamedWarning) as found:
+        with pytest.warns(RenamedWarning) as result:
             link = rtmms.connect(host.exchange, name="old", token="secret", **more)
-        assert len(found) == 2
+        assert len(result) == 2
         with link:
             with pytest.warns(RenamedWarning, match=r"Link\.report_metrics"):
                 link.tell({"plans": 2})

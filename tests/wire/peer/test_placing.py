@@ -31,17 +31,17 @@ def test_it_moves_off_where_its_answers_take_long(
     monkeypatch.setenv(placing.MAY_MOVE, may)
     try:
         os.sched_setaffinity(0, {CORES[0]})
-        one = placing.CoreMove()
+        item = placing.CoreMove()
         os.sched_setaffinity(0, {CORES[1]})
-        one.start(period_s)
+        item.start(period_s)
         output = []
         for _ in range(3 * placing.ANSWERS):
             clock[0] += answer_s
-            output.append(one.look())
+            output.append(item.look())
         assert os.sched_getaffinity(0) == ({CORES[0]} if moves else {CORES[1]})
         sentences = [sentence for sentence in output if sentence]
-        found = f"an answer takes 300 us of a period of 1000: moved to core {CORES[0]}"
-        assert sentences == ([found] if moves else [])
+        result = f"an answer takes 300 us of a period of 1000: moved to core {CORES[0]}"
+        assert sentences == ([result] if moves else [])
     finally:
         for thread in os.listdir("/proc/self/task"):
             with suppress(OSError):

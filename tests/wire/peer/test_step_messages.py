@@ -55,8 +55,8 @@ def arrive(heads: dict[int, Head], frame: bytes) -> ReceivedState | None:
     if head is None:
         return None
     unpack, *alike, reader = head
-    found = unpack(raw)
-    return ReceivedState(raw, reader, found[1], found[3], INFO) if list(found[::2]) == alike else None
+    result = unpack(raw)
+    return ReceivedState(raw, reader, result[1], result[3], INFO) if list(result[::2]) == alike else None
 
 
 def same(mine: ReceivedState, general: State) -> None:

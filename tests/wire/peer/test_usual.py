@@ -34,11 +34,11 @@ def tcp() -> Iterator[Looping]:
 
 def _answered(link: Link, states: int, first: float = 0.1) -> int:
     """States are answered with ever new values; how many of them the link waited for by its receive alone."""
-    usual = 0
+    default = 0
     for k, _ in zip(range(states), link, strict=False):
-        usual += link._step_codec is not None
+        default += link._step_codec is not None
         link.command({"left.front": first + 1e-3 * k})
-    return usual
+    return default
 
 
 def _first_bytes(post: Callable[[bytes, int], int], raw: bytes, flags: int) -> int:
@@ -83,12 +83,12 @@ def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tc
 def test_what_is_sent_at_the_entry_is_received_between_states_and_without_any(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*", errors="collect") as link:
         _answered(link, 100)
-        found = list[bool]()
-        link.post("pause", None, lambda ok, _: found.append(ok))
+        result = list[bool]()
+        link.post("pause", None, lambda ok, _: result.append(ok))
         until = time.monotonic() + PATIENCE_S
-        while not found and time.monotonic() < until:
+        while not result and time.monotonic() < until:
             _answered(link, 1)
-        assert found == [True]
+        assert result == [True]
         _answered(link, 50)
         link.command({"nobody": 0.5})
         while not link.errors and time.monotonic() < until:

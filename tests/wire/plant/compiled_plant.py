@@ -69,14 +69,14 @@ class Compiled(Toy):
 @kernel
 def report(state: int, out: int) -> int:
     """Position, quaternion, speed, thrust and joint angles of the toy."""
-    y, found = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
+    y, result = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
     for i in range(3):
-        found[i] = y[i]
-    found[3], found[7] = 1.0, y[4]
+        result[i] = y[i]
+    result[3], result[7] = 1.0, y[4]
     for i in range(4):
-        found[8 + i] = i + 1.0
+        result[8 + i] = i + 1.0
     for i in range(15):
-        found[12 + i] = i
+        result[12 + i] = i
     return 0
 
 
@@ -117,9 +117,9 @@ class Run:
         until: Callable[[Run], bool] | None = None, **policies: Any,
     ) -> None:  # fmt: skip
         self.plant = plant or Compiled()
-        made = pace()
+        built = pace()
         self.server = Server(
-            self.plant, robot="toy", token="secret", mode=made.mode, deadline_s=5e-4,
+            self.plant, robot="toy", token="secret", mode=built.mode, deadline_s=5e-4,
             **dict.fromkeys(("exchange", "step", "telemetry"), "tcp://127.0.0.1:*"),
         )  # fmt: skip
         text = program or STEADY.format(what)
@@ -135,7 +135,7 @@ class Run:
                 time.sleep(5e-4)
             self.statistics = Statistics()
             self.loop = Loop(
-                self.plant, self.server, MonotonicClock(), made, Policies(**policies), self.statistics, observers,
+                self.plant, self.server, MonotonicClock(), built, Policies(**policies), self.statistics, observers,
                 steps=steps, beside=beside,
             )  # fmt: skip
             self.codes: list[int] = []
@@ -145,9 +145,9 @@ class Run:
 
             def batched() -> bool:
                 before = self.loop.step
-                found = batch()
+                result = batch()
                 self.batches += self.loop.step - before
-                return found
+                return result
 
             self.loop._compiled.run_batch = batched  # type: ignore[method-assign]
             if until is not None:

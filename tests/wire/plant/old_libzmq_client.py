@@ -19,9 +19,9 @@ ROOM = 1 << 16
 
 def load(path: Path) -> ctypes.CDLL:
     """libzmq, after the libraries that lie beside it (libsodium)."""
-    for beside in sorted(path.parent.iterdir()):
-        if beside != path and ".so" in beside.name:
-            ctypes.CDLL(str(beside), ctypes.RTLD_GLOBAL)
+    for extra in sorted(path.parent.iterdir()):
+        if extra != path and ".so" in extra.name:
+            ctypes.CDLL(str(extra), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL, use_errno=True)
     library.zmq_ctx_new.restype = ctypes.c_void_p
     library.zmq_socket.restype = ctypes.c_void_p

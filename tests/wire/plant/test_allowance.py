@@ -41,11 +41,11 @@ def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(
     flooder, good = make_raw(host), make_raw(host)
     flooder.join(["left.*"], "flooder")
     good.join(["right.*"], "good")
-    most = host.server._port._allowance.max_step_messages
-    assert most == 5
+    maximum = host.server._port._allowance.max_step_messages
+    assert maximum == 5
     flooding, _ = host.server._peers.claimants
     host.publish(time.monotonic_ns() + FAR_NS)
-    poured(flooder, 40 * most)
+    poured(flooder, 40 * maximum)
     good.command({"right.front": 0.25})
     assert host.collect()
     for _ in range(20):
@@ -56,7 +56,7 @@ def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(
         assert not host.collect()  # and it came back before the deadline, without the flooder's answer
         assert host.server.waiting_for() == ("flooder",)
         host.server._port.read_in_slack(time.monotonic_ns() + FAR_NS)
-        assert flooding.commands + flooding.rejected - before <= most
+        assert flooding.commands + flooding.rejected - before <= maximum
     assert host.command[2] == 0.25
     assert flooding.state is LIVE
 

@@ -52,12 +52,12 @@ def test_observers_see_every_step_that_they_ask_for(monkeypatch: Any) -> None:
         run = Run(Lockstep, steps=500, plant=toy, program=program(ANSWERS), observers=[trace])
         return run, *trace.read()
 
-    compiled, time_s, found = traced()
+    compiled, time_s, result = traced()
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
     _, expected_s, expected = traced()
     assert compiled.batches > 300
     assert (time_s == expected_s).all()
-    assert all((found[name] == expected[name]).all() for name in expected)
+    assert all((result[name] == expected[name]).all() for name in expected)
 
 
 @pytest.mark.full
@@ -84,11 +84,11 @@ def test_free_takes_what_is_there_and_never_waits() -> None:
         return run.loop.step >= 60_000 and run.statistics.applied > 100
 
     run = Run(Free, steps=10**10, plant=Observed(), program=program(still), until=enough)
-    s, found = run.statistics, run.server.report()
+    s, result = run.statistics, run.server.report()
     assert 60_000 <= s.steps == s.applied + s.reused
     assert run.batches > s.steps // 2
-    assert s.applied <= found["peers"][0]["commands"] <= s.applied + found["late"] + 200
-    assert found["rejected"] == {}
+    assert s.applied <= result["peers"][0]["commands"] <= s.applied + result["late"] + 200
+    assert result["rejected"] == {}
     assert np.diff(run.plant.state[:4]) == pytest.approx(0.1)
     assert run.server.applied.policy in ("", "hold")
 

@@ -64,9 +64,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         output = plants[-1].stderr
         assert output is not None
         line = output.readline()
-        found = re.search(r"exchange (\S+?);", line)
-        assert found is not None, line + output.read()
-        return plants[-1], found[1]
+        match = re.search(r"exchange (\S+?);", line)
+        assert match is not None, line + output.read()
+        return plants[-1], match[1]
 
     yield begin
     for plant in plants:

@@ -190,14 +190,14 @@ def test_one_that_stays_silent_is_dead_until_it_speaks(
     assert host.server.claimed.all()
     (silent,) = host.server.silent()
     assert (silent.gone, silent.starved) == (True, True)  # its connection stands: its process may not run
-    assert [one["starved"] for one in host.server.report()["peers"]] == [True]
+    assert [item["starved"] for item in host.server.report()["peers"]] == [True]
     host.publish()
     peer.command({"left.front": 0.4})
     host.arrived()
     assert host.collect()
     assert host.server.dead() == ()
     assert host.command[0] == 0.4
-    assert [one["starved"] for one in host.server.report()["peers"]] == [False]
+    assert [item["starved"] for item in host.server.report()["peers"]] == [False]
 
 
 FLOOD_AND_DIE = """

@@ -14,12 +14,12 @@ from tests.wire.bench import PATIENCE_S, Toy
 
 def test_a_lockstep_run_within_a_program() -> None:
     with rtmms.embed(Toy(), robot="toy", steps=50) as plant, rtmms.connect(plant.exchange, claim="*") as link:
-        seen = []
+        observed = []
         for state in link:
-            seen.append(state.step)
+            observed.append(state.step)
             link.command({"left.front": 0.01 * state.step})
         outcome = plant.wait(PATIENCE_S)
-    assert seen == list(range(50))  # every step, none passed over
+    assert observed == list(range(50))  # every step, none passed over
     assert (outcome.ended, outcome.steps) == ("duration", 50)
     assert outcome.final["position"][0] == pytest.approx(0.49)
     assert link.ended == "the plant sent bye: the run ended: duration"

@@ -15,11 +15,11 @@ from tests.wire.looping import Looping
 def test_states_and_waits_come_at_each_nth_step_only(host: Host, raw: Raw) -> None:
     raw.join(["left.*"], every=3)
     assert raw.welcome["every"] == 3
-    seen = []
+    observed = []
     for k in range(7):
         host.publish()
         if k % 3 == 0:
-            seen.append(raw.read_message()["step"])
+            observed.append(raw.read_message()["step"])
             assert not host.server.collect(k, host.command, 1), "it must be waited for"
             raw.command({"left.front": 0.1 * k}, k)
             assert host.collect()
@@ -28,7 +28,7 @@ def test_states_and_waits_come_at_each_nth_step_only(host: Host, raw: Raw) -> No
             assert host.server.fresh[:2].all()
         assert host.command[0] == pytest.approx(0.1 * (k - k % 3))
         host.advance()
-    assert seen == [0, 3, 6]
+    assert observed == [0, 3, 6]
     assert raw.data is not None
     assert not raw.data.poll(50), "nothing else was sent"
 

@@ -59,7 +59,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
     """With a recorder, to the instant at which the row is written."""
     events: list[tuple[int, str]] = []
     windows: list[tuple[Progress, int]] = []
-    kept = recorder(tmp_path / "run.mcap", Observed(), patient=False) if recorded else None
+    stored = recorder(tmp_path / "run.mcap", Observed(), patient=False) if recorded else None
 
     def hook(frame: Any, event: str, arg: Any) -> None:
         if event in ("call", "c_call"):
@@ -69,15 +69,15 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
         def _watch_codes(self) -> None:
             fast_path = self.loop._compiled._fast
             assert fast_path is not None
-            if kept is not None:
-                kept.bind(self.loop)
+            if stored is not None:
+                stored.bind(self.loop)
             commit = fast_path.commit
 
             def committed(code: int) -> Progress | None:
                 passed = commit(code)
                 if passed is not None and passed.resolved and passed.is_recorded is recorded:
                     windows.append(
-                        (passed, passed.stepped if kept is None else kept._head[RowHead._fields.index("wall_ns")])
+                        (passed, passed.stepped if stored is None else stored._head[RowHead._fields.index("wall_ns")])
                     )
                 return passed
 
@@ -86,13 +86,13 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
 
     try:
         Hooked(
-            realtime, steps=MANY, plant=Observed() if recorded else Compiled(), observers=[kept] if kept else [],
+            realtime, steps=MANY, plant=Observed() if recorded else Compiled(), observers=[stored] if stored else [],
             until=lambda _: len(windows) > 50 and len(events) > 1000,
         )  # fmt: skip
     finally:
         sys.setprofile(None)
-        if kept is not None:
-            kept.close()
+        if stored is not None:
+            stored.close()
     assert len(windows) > 50
     assert all(
         passed.begun < passed.published < passed.gathered <= passed.called < passed.stepped <= end

@@ -30,33 +30,33 @@ def value(step: int) -> float:
 
 def driven(host: Host, raw: Raw, steps: int, delay: int = 0, deadline_ns: int = 0) -> tuple[list[float], list[int]]:
     """What was applied at each step, and the states that the peer saw; it answers each."""
-    applied, seen = [], []
+    applied, observed = [], []
     assert raw.data is not None
     for _ in range(steps):
         peer = host.server._peers.claimants[0]
         before = peer.owed
         host.publish(deadline_ns)
         if peer.owed > before:
-            seen.append(raw.read_message()["step"])
-            raw.command({"left.front": value(seen[-1])}, seen[-1] + delay)
+            observed.append(raw.read_message()["step"])
+            raw.command({"left.front": value(observed[-1])}, observed[-1] + delay)
             host.arrived()
             if delay:
                 host.server._port.read_in_slack(NOW_NS)
         assert host.collect(0.0) or host.server._port.free
         applied.append(round(float(host.command[0]), 9))
         host.advance()
-    return applied, seen
+    return applied, observed
 
 
 def test_a_delay_is_of_each_direction(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
     host = make_host(mode="lockstep", **impaired(delay_ms=3.0))
-    applied, seen = driven(host, make_raw(host).join(["left.*"]), 20)
-    assert seen == list(range(17))
+    applied, observed = driven(host, make_raw(host).join(["left.*"]), 20)
+    assert observed == list(range(17))
     assert applied == [0.0] * 6 + [value(k) for k in range(14)]
     assert (host.server.applied.step, host.server.applied.policy) == (13, "")
-    found = host.server.report()["links"]["raw"]
-    assert found["mean_delay_ms"] == pytest.approx(3.0)
-    assert (found["sent"], found["lost"], found["delayed"]) == (37, 0, 37)
+    raw = host.server.report()["links"]["raw"]
+    assert raw["mean_delay_ms"] == pytest.approx(3.0)
+    assert (raw["sent"], raw["lost"], raw["delayed"]) == (37, 0, 37)
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -66,15 +66,15 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
     from rtmms.studies.sweep_in_process import InProcessExchange
 
     delay, steps = (every if every > 1 else 0), 150
-    found = []
+    result = []
     for mode in ("lockstep", "realtime", "external"):
         host = make_host(mode=mode, **impaired(**ROUGH))
         raw = make_raw(host).join(["left.*"], every=every, delay=delay)
         far = 0 if mode == "lockstep" else NOW_NS
-        found.append((*driven(host, raw, steps, delay, far), host.server.report()["links"]["raw"]))
-    assert found[0] == found[1] == found[2]
-    assert found[0][2]["lost"] > 0
-    assert found[0][2]["overtaken"] > 0
+        result.append((*driven(host, raw, steps, delay, far), host.server.report()["links"]["raw"]))
+    assert result[0] == result[1] == result[2]
+    assert result[0][2]["lost"] > 0
+    assert result[0][2]["overtaken"] > 0
 
     class Observed(Controller):
         claim = ("left.*",)
@@ -95,17 +95,17 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
         exchange.collect(step, command, 0)
         applied.append(round(float(command[0]), 9))
         plant.step(command)
-    assert (applied, controller.seen, links["raw"].report()) == found[0]  # type: ignore[attr-defined]
+    assert (applied, controller.seen, links["raw"].report()) == result[0]  # type: ignore[attr-defined]
 
 
 def test_in_free_what_a_prompt_peer_sends_is_the_same(
     make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]
 ) -> None:
-    found = []
+    result = []
     for mode in ("lockstep", "free"):
         host = make_host(mode=mode, **impaired(**ROUGH))
-        found.append(driven(host, make_raw(host).join(["left.*"]), 100))
-    assert found[0] == found[1]
+        result.append(driven(host, make_raw(host).join(["left.*"]), 100))
+    assert result[0] == result[1]
 
 
 def test_in_free_the_link_goes_on_where_no_state_is_published(
@@ -123,8 +123,8 @@ def test_in_free_the_link_goes_on_where_no_state_is_published(
 
 def test_what_a_link_loses_is_no_miss(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
     host = make_host(mode="realtime", **impaired(loss=1.0, from_s=0.003))
-    applied, seen = driven(host, make_raw(host).join(["left.*"]), 10)
-    assert seen == [0, 1, 2]
+    applied, observed = driven(host, make_raw(host).join(["left.*"]), 10)
+    assert observed == [0, 1, 2]
     assert applied == [value(0), value(1)] + [value(2)] * 8
     assert host.server.report()["late"] == 0
 
@@ -194,7 +194,7 @@ def test_going_back_in_time_empties_the_link(make_host: Callable[..., Host], mak
 def test_a_state_that_is_sent_later_has_the_deadline_of_then() -> None:
     selection = Selection([Channel("x", shape=(1,))])
     for budget in (0, 200, 70_000, 5_000_000_000):
-        rest = {"x": np.array([1.0])}, Applied(policy="hold")
-        before = selection.packed(3, 0.5, NOW_NS, budget, *rest)
-        then = selection.packed(3, 0.5, NOW_NS + 7, 333, *rest)
+        remaining = {"x": np.array([1.0])}, Applied(policy="hold")
+        before = selection.packed(3, 0.5, NOW_NS, budget, *remaining)
+        then = selection.packed(3, 0.5, NOW_NS + 7, 333, *remaining)
         assert selection.message.dated(before, NOW_NS + 7, 333) == then

@@ -67,7 +67,7 @@ def libzmq(pyzmq: str) -> Callable[[Path], list[str]]:
 
 
 @pytest.mark.parametrize(
-    "library", [czmq, zeromq_js, libzmq("16.0.4"), libzmq("17.1.3"), libzmq("18.1.1")], ids=lambda one: one.__name__
+    "library", [czmq, zeromq_js, libzmq("16.0.4"), libzmq("17.1.3"), libzmq("18.1.1")], ids=lambda item: item.__name__
 )
 def test_a_session_answers_every_step(
     library: Callable[[Path], list[str]], serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,8 +22,8 @@ OUTPUTS: dict[str, Any] = {"depth": np.array(1.5), "speed": np.array([1.0, 2.0, 
 def test_a_prepared_state_is_the_one_packed_at_its_instant(deadline_ns: int, budget_ns: int) -> None:
     ahead, then, applied = Selection(CHANNELS), Selection(CHANNELS), Applied(seq=4, step=6, policy="hold")
     ahead.prepare(7, 0.007, deadline_ns, OUTPUTS, applied)
-    one = ahead.due(7, 0.007, deadline_ns, budget_ns, {}, Applied())
-    assert one == then.packed(7, 0.007, deadline_ns, budget_ns, OUTPUTS, applied)
+    item = ahead.due(7, 0.007, deadline_ns, budget_ns, {}, Applied())
+    assert item == then.packed(7, 0.007, deadline_ns, budget_ns, OUTPUTS, applied)
 
 
 def test_a_state_for_a_newcomer_does_not_change_the_prepared_one() -> None:

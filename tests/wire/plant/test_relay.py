@@ -153,8 +153,8 @@ def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> 
                 replies.append((ok, result))
 
             wrong = [{"mine.gain": "x"}, {"mine.gain": True}, {"mine.gain": float("nan")}, {"mine.on": 1}]
-            for given in ({"mine.gain": 3, "mine.mode": 5}, *wrong):
-                person.post("set", given, keep_reply)
+            for values in ({"mine.gain": 3, "mine.mode": 5}, *wrong):
+                person.post("set", values, keep_reply)
             end = time.monotonic() + PATIENCE_S
             while len(replies) < 5 and time.monotonic() < end:
                 state = next(link)

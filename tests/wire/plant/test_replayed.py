@@ -37,8 +37,8 @@ def held_to(was: dict[str, Any], now: dict[str, Any]) -> None:
         elif isinstance(value, dict) and name != "values":
             held_to(value, now[name])
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            for one, other in zip(value, now[name], strict=True):
-                held_to(one, other)
+            for item, other in zip(value, now[name], strict=True):
+                held_to(item, other)
         elif name == "text":
             assert isinstance(now[name], str)
         elif name == "lateness_ns":

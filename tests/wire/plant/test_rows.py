@@ -42,17 +42,17 @@ class Unknown:
         self.recorder.after_step(*what)
 
 
-def counted(kept: Recorder) -> list[int]:
+def counted(stored: Recorder) -> list[int]:
     """The steps whose row Python writes."""
-    found: list[int] = []
-    after_step = kept.after_step
+    result: list[int] = []
+    after_step = stored.after_step
 
-    def noted(step: int, *rest: Any) -> None:
-        found.append(step)
-        after_step(step, *rest)
+    def noted(step: int, *remaining: Any) -> None:
+        result.append(step)
+        after_step(step, *remaining)
 
-    kept.after_step = noted  # type: ignore[method-assign]
-    return found
+    stored.after_step = noted  # type: ignore[method-assign]
+    return result
 
 
 class Recorded(Run):
@@ -62,18 +62,18 @@ class Recorded(Run):
         self.recorders, self.logs = recorders, []
         try:
             super().__init__(*pace, plant=Observed(), **more)
-            for one in recorders:
-                if one.process.poll() is None:
-                    os.kill(one.process.pid, signal.SIGCONT)
-            self.logs = [one.finish({"ended": "duration", "message": ""}, None) for one in recorders]
+            for item in recorders:
+                if item.process.poll() is None:
+                    os.kill(item.process.pid, signal.SIGCONT)
+            self.logs = [entry.finish({"ended": "duration", "message": ""}, None) for entry in recorders]
         finally:
-            for one in recorders:
-                one.close()
+            for item in recorders:
+                item.close()
 
     def _watch_codes(self) -> None:
         super()._watch_codes()
-        for one in self.recorders:
-            one.bind(self.loop)
+        for item in self.recorders:
+            item.bind(self.loop)
 
 
 def rows(ring: Ring) -> list[tuple[Any, ...]]:
@@ -83,9 +83,9 @@ def rows(ring: Ring) -> list[tuple[Any, ...]]:
 
 def stopped(path: Path, **more: Any) -> Recorder:
     """A recorder whose writer takes nothing, so that all stays in its ring."""
-    kept = recorder(path, Observed(), **more)
-    os.kill(kept.process.pid, signal.SIGSTOP)
-    return kept
+    stored = recorder(path, Observed(), **more)
+    os.kill(stored.process.pid, signal.SIGSTOP)
+    return stored
 
 
 @pytest.mark.full
@@ -93,7 +93,7 @@ def stopped(path: Path, **more: Any) -> Recorder:
 def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) -> None:
     """One run, both ways beside each other; with commands that miss, that are clamped, and some that are not usual."""
     here, there = (stopped(tmp_path / f"{name}.mcap", patient=False) for name in ("here", "there"))
-    plain, found = Unknown(there), counted(here)
+    plain, result = Unknown(there), counted(here)
     what = (
         "if 60 <= k < 66 or k % 31 == 5: continue\nif k % 7 == 0: values[names[1]] = 5.0 * (-1) ** k\n"
         "if k % 11 == 0: values = dict(reversed(values.items()))"
@@ -110,15 +110,15 @@ def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) ->
 
             def finished(step: int, now_ns: int) -> int:
                 self.both = getattr(self, "both", [[], []])
-                for kept, seen in zip((here, there), self.both, strict=True):
-                    seen.extend(rows(kept.ring))
+                for stored, observed in zip((here, there), self.both, strict=True):
+                    observed.extend(rows(stored.ring))
                 return finish(step, now_ns)
 
             self.loop.pace.finish = finished  # type: ignore[method-assign]
 
     run = Compared()
     assert plain.steps == 200
-    assert len(found) < 180
+    assert len(result) < 180
     assert len(run.both[0]) == 201
     assert run.both[0] == run.both[1]
     outcomes = [head.outcome for head, _ in run.both[0]]
@@ -129,24 +129,24 @@ def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) ->
 
 def messages(path: Path, without: tuple[str, ...] = ("/timing",)) -> list[tuple[str, bytes]]:
     topics: dict[int, str] = {}
-    found = []
+    result = []
     for record in records(path):
         if type(record).__name__ == "Channel":
             topics[record.id] = record.topic
         elif type(record).__name__ == "Message" and topics[record.channel_id] not in without:
-            found.append((topics[record.channel_id], bytes(record.data)))
-    return found
+            result.append((topics[record.channel_id], bytes(record.data)))
+    return result
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, UNUSUAL["another order"], UNUSUAL["ahead"], UNUSUAL["in two pieces"]])
 def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp_path: Path, monkeypatch: Any) -> None:
     def logged(name: str) -> tuple[Run, list[int]]:
-        kept = recorder(tmp_path / name, Observed(), patient=True)
-        found = counted(kept)
-        run = Recorded(Lockstep, steps=600, program=program(what), recorders=[kept], observers=[kept])
+        stored = recorder(tmp_path / name, Observed(), patient=True)
+        result = counted(stored)
+        run = Recorded(Lockstep, steps=600, program=program(what), recorders=[stored], observers=[stored])
         assert run.logs[0] == {"file": str(tmp_path / name), "rows": 601, "dropped": 0, "whole": True}
-        return run, found
+        return run, result
 
     compiled, by_python = logged("here.mcap")
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
@@ -161,34 +161,34 @@ def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp
 
 @pytest.mark.full
 def test_free_keeps_every_step_and_waits_for_room(tmp_path: Path) -> None:
-    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
-    found = counted(kept)
-    run = Recorded(Free, steps=6000, program=program(STILL), recorders=[kept], observers=[kept])
+    stored = recorder(tmp_path / "run.mcap", Observed(), patient=True)
+    result = counted(stored)
+    run = Recorded(Free, steps=6000, program=program(STILL), recorders=[stored], observers=[stored])
     assert run.logs[0]["rows"] == 6001
     assert run.logs[0]["dropped"] == 0
     outcomes = [row.outcome for row in open_log(tmp_path / "run.mcap").rows() if isinstance(row, Step)]
     assert len(outcomes) == 6000
     assert outcomes.count("applied") == run.statistics.applied
     assert outcomes.count("reused") == run.statistics.reused
-    assert len(found) < 5900
+    assert len(result) < 5900
 
 
 @pytest.mark.full
 def test_rows_for_which_there_is_no_room_are_dropped_and_counted(tmp_path: Path) -> None:
-    kept = stopped(tmp_path / "run.mcap", patient=False)
-    found = counted(kept)
-    run = Recorded(Lockstep, steps=800, program=program("pass"), recorders=[kept], observers=[kept])
-    assert kept.ring.capacity == 512
+    stored = stopped(tmp_path / "run.mcap", patient=False)
+    result = counted(stored)
+    run = Recorded(Lockstep, steps=800, program=program("pass"), recorders=[stored], observers=[stored])
+    assert stored.ring.capacity == 512
     assert run.logs[0]["dropped"] >= 800 + 1 - 512
-    assert found[-289:] == list(range(511, 800))
+    assert result[-289:] == list(range(511, 800))
 
 
 @pytest.mark.full
 def test_a_recorder_that_died_costs_no_step(tmp_path: Path) -> None:
-    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
-    kept.process.kill()
-    kept.process.wait()
-    run = Recorded(Lockstep, steps=800, program=program("pass"), recorders=[kept], observers=[kept])
+    stored = recorder(tmp_path / "run.mcap", Observed(), patient=True)
+    stored.process.kill()
+    stored.process.wait()
+    run = Recorded(Lockstep, steps=800, program=program("pass"), recorders=[stored], observers=[stored])
     assert run.statistics.applied == 800
     assert run.logs[0]["dropped"] + run.logs[0]["rows"] == 801
     assert not run.logs[0]["whole"]
@@ -203,16 +203,16 @@ def test_set_points_of_a_step_stand_before_its_row(tmp_path: Path) -> None:
         start, clear = (lambda *_: None), (lambda *_: None)
 
         def after_step(self, step: int, *_: Any) -> None:
-            kept.note_set_points(step, {"angle_deg": float(step)})
+            stored.note_set_points(step, {"angle_deg": float(step)})
             self.due = step + 50
 
-    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
-    found = counted(kept)
-    Recorded(Lockstep, steps=2000, program=program(STILL), recorders=[kept], observers=[Asked(), kept])
-    assert len(found) < 1500
+    stored = recorder(tmp_path / "run.mcap", Observed(), patient=True)
+    result = counted(stored)
+    Recorded(Lockstep, steps=2000, program=program(STILL), recorders=[stored], observers=[Asked(), stored])
+    assert len(result) < 1500
     message = [(row.step, row.set_points) for row in open_log(tmp_path / "run.mcap").rows() if isinstance(row, Step)]
     assert len(message) == 2000
-    points = [(step, found) for step, found in message if found]
+    points = [(step, results) for step, results in message if results]
     assert points == [(k, {"angle_deg": float(k)}) for k in range(49, 2000, 50)]
     steps = [json.loads(data)["step"] for topic, data in messages(tmp_path / "run.mcap") if topic == "/outcome"]
     assert steps == list(range(2000))

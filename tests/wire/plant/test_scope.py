@@ -56,21 +56,21 @@ def test_what_a_robot_sees_of_another_is_among_its_outputs() -> None:
     host = Pair(two={"sees": ["one"]})
     try:
         with Looping(host), rtmms.connect(host.exchange, name="mine", robot="two", outputs=["one.*", "speed"]) as link:
-            seen = {f"one.{name}" for name in ("range", "bearing", "position", "valid", "time")}
-            assert {one.name for one in link.plant.outputs if one.name.startswith("one.")} == seen
+            observed = {f"one.{name}" for name in ("range", "bearing", "position", "valid", "time")}
+            assert {output.name for output in link.plant.outputs if output.name.startswith("one.")} == observed
             state = next(iter(link))
             assert state["one.valid"] == 1.0
-            assert set(state.outputs) == seen | {"speed"}
+            assert set(state.outputs) == observed | {"speed"}
     finally:
         host.server.close()
 
 
 def test_one_that_asks_for_none_gets_all(pair: Pair) -> None:
     with Looping(pair), rtmms.connect(pair.exchange, name="all", claim=["*.front"]) as link:
-        assert {name: one.robot for name, one in link.plant.robots.items()} == {"one": "Toy", "two": "Toy"}
+        assert {name: robot.robot for name, robot in link.plant.robots.items()} == {"one": "Toy", "two": "Toy"}
         assert link.plant.robots["two"].actuators[0].name == "left.front"
         assert link.plant.granted == tuple(
-            f"{one}.{side}.front" for one in ("one", "two") for side in ("left", "right")
+            f"{item}.{side}.front" for item in ("one", "two") for side in ("left", "right")
         )
         state = next(iter(link))
         assert "two.speed" in state.outputs

@@ -61,8 +61,8 @@ def test_one_old_value_makes_the_step_stale_and_the_next_command_ends_it(host: H
         assert host.collect()
         assert host.server.applied.stale is bool(age)
         host.advance()
-    found = {one["name"]: one["steps"]["stale"] for one in host.server.report()["peers"]}
-    assert found == {"left": 1, "right": 0}
+    result = {item["name"]: item["steps"]["stale"] for item in host.server.report()["peers"]}
+    assert result == {"left": 1, "right": 0}
 
 
 def test_a_value_that_is_held_for_several_steps_becomes_stale_within_them(host: Host, raw: Raw) -> None:
@@ -119,25 +119,25 @@ def test_the_events_of_a_peer_go_by_their_time() -> None:
         "connected_s": 0.0, "first_command_s": 0.5, "losses": [3.5],
         "silences": [{"begin_s": begin, "length_s": length} for begin, length in ((1.0, 0.5), (3.0, 2.0), (8.0, 1.0))],
     }  # fmt: skip
-    found = [(one["t_s"], one["event"]) for one in events(times, True, 9.0)]
-    assert found == [
+    result = [(event["t_s"], event["event"]) for event in events(times, True, 9.0)]
+    assert result == [
         (0.0, "connected"), (0.5, "first_command"), (1.0, "silent"), (1.5, "resumed"), (3.0, "silent"), (3.5, "lost"),
         (5.0, "restarted"), (8.0, "silent"), (9.0, "left"),
     ]  # fmt: skip
-    assert [one["length_s"] for one in events(times, True, None) if one["event"] == "silent"] == [0.5, 2.0, 1.0]
+    assert [event["length_s"] for event in events(times, True, None) if event["event"] == "silent"] == [0.5, 2.0, 1.0]
     nothing = {"connected_s": None, "first_command_s": None, "silences": [], "losses": []}
     assert events(nothing, False, None) == []
 
 
 def test_a_link_states_an_age_in_seconds(make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token="secret")) as running:
-        server, seen = running.host.server, []
+        server, observed = running.host.server, []
         with rtmms.connect(running.host.exchange, name="old", claim="*", token="secret", errors="raise") as link:
             for state in link:
                 whole = dict.fromkeys(link.plant.granted, 0.1)
                 link.command(whole if state.step % 2 else {}, age_s=2.0, fresh_s=1.0)
-                seen.append(state)
-                if len(seen) == 20:
+                observed.append(state)
+                if len(observed) == 20:
                     break
         running.wait(lambda: sum(peer["steps"]["stale"] for peer in server._peers.gone) >= 10)
         assert running.host.rejected == {}
@@ -168,17 +168,17 @@ def test_compiled_steps_count_as_the_others(pace: Any, monkeypatch: pytest.Monke
     assert compiled.codes.count(RESOLVED) > 50 if pace is realtime else compiled.batches > 200
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
     for run in (compiled, Run(pace, steps=300, plant=Observed(), program=program(OLD))):
-        found, peer = run.statistics, run.server.report()["peers"][0]
-        assert found.applied + found.stale + found.misses == 300
-        assert 100 - found.misses <= found.stale <= 100
-        assert peer["steps"] == {"applied": found.applied, "stale": found.stale, "missed": found.misses}
+        result, peer = run.statistics, run.server.report()["peers"][0]
+        assert result.applied + result.stale + result.misses == 300
+        assert 100 - result.misses <= result.stale <= 100
+        assert peer["steps"] == {"applied": result.applied, "stale": result.stale, "missed": result.misses}
 
 
 @pytest.mark.full
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 def test_free_steps_with_a_new_old_value_are_stale_and_not_reused() -> None:
     run = Run(Free, steps=20_000, plant=Observed(), program=program(STEADY))
-    found = run.statistics
-    assert found.applied <= 1  # none has an age before the first
-    assert found.stale > 50
-    assert found.stale + found.applied + found.reused == 20_000
+    result = run.statistics
+    assert result.applied <= 1  # none has an age before the first
+    assert result.stale > 50
+    assert result.stale + result.applied + result.reused == 20_000

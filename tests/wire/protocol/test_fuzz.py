@@ -199,9 +199,9 @@ class CountingReader(Reader):
 
     def next(self) -> tuple[str, bytes] | None:
         self.frames = 0
-        found = super().next()
+        result = super().next()
         assert self.frames <= MAX_FRAMES
-        return found
+        return result
 
     def _frame(self) -> tuple[int, bytes] | None:
         self.frames += 1
@@ -226,9 +226,9 @@ def test_a_listener_survives_any_bytes() -> None:
                     last = "message"
                     continue
                 reader.feed(piece)
-                while (found := reader.next()) is not None:
-                    last = found[0]
-                    assert len(found[1]) <= 512
+                while (result := reader.next()) is not None:
+                    last = result[0]
+                    assert len(result[1]) <= 512
                 assert reader.held <= 4096 + 9
         except ZmtpError:
             return "closed"

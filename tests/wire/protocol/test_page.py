@@ -22,9 +22,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text().replace(
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^(#+) {re.escape(title)}.*?(?=^#)", PAGE, re.DOTALL | re.MULTILINE)
-    assert found is not None, title
-    return found[0]
+    match = re.search(rf"^(#+) {re.escape(title)}.*?(?=^#)", PAGE, re.DOTALL | re.MULTILINE)
+    assert match is not None, title
+    return match[0]
 
 
 def fields(title: str) -> set[str]:
@@ -56,7 +56,7 @@ def test_a_state_has_the_fields_of_the_page(host: Host, raw: Raw) -> None:
 
 
 def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
-    read = {one.name for one in dataclasses.fields(Hello)}
+    read = {field.name for field in dataclasses.fields(Hello)}
     assert fields("hello") == read
     assert fields("command") == {"seq", "step", "values", "age_ns", "fresh_ns", "fresh"}
     assert fields("Operations") == set(OPERATIONS)

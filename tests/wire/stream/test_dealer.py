@@ -34,25 +34,25 @@ PATIENCE_S = 60.0
 
 @pytest.fixture
 def router() -> Iterator[Any]:
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as made:
-        made.linger = 0
-        made.bind("tcp://127.0.0.1:*")
-        yield made
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as built:
+        built.linger = 0
+        built.bind("tcp://127.0.0.1:*")
+        yield built
 
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        made.settimeout(PATIENCE_S)
-        yield made
+    with socket.create_server(("127.0.0.1", 0)) as built:
+        built.settimeout(PATIENCE_S)
+        yield built
 
 
 def until(done: Callable[[], Any]) -> Any:
     end = time.monotonic() + PATIENCE_S
-    while not (found := done()):
+    while not (result := done()):
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.001)
-    return found
+    return result
 
 
 def endpoint(listener: socket.socket) -> str:
@@ -74,8 +74,8 @@ def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
 
 def received(dealer: Dealer) -> bytes | None:
     """The next message, if there is one."""
-    found = dealer.next()
-    return None if found is None else found[2]
+    result = dealer.next()
+    return None if result is None else result[2]
 
 
 def gone(dealer: Dealer) -> bool:
@@ -387,6 +387,6 @@ def test_however_a_stream_is_cut_the_same_messages_come_out(messages: list[bytes
             got.append(whole)
             continue
         reader.feed(piece)
-        while (found := reader.next()) is not None:
-            got.append(found[1])
+        while (result := reader.next()) is not None:
+            got.append(result[1])
     assert got == [message if len(message) <= 500 else b"" for message in messages]

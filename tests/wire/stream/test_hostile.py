@@ -201,20 +201,20 @@ frames = st.lists(st.lists(st.binary(max_size=700), min_size=1, max_size=3), max
 
 @given(frames, st.data())
 def test_pieces_make_no_difference(sent: list[list[bytes]], data: st.DataObject) -> None:
-    stream = GREETING + ready(b"DEALER") + b"".join(message_of_frames(one) for one in sent)
+    stream = GREETING + ready(b"DEALER") + b"".join(message_of_frames(entry) for entry in sent)
     expected = [("ready", b"")]
-    for one in sent:
-        if any(len(frame) > 512 for frame in one):
+    for item in sent:
+        if any(len(frame) > 512 for frame in item):
             expected.append(("oversize", b""))
         else:
-            expected.append(("message", one[0]) if len(one) == 1 else ("malformed", b""))
+            expected.append(("message", item[0]) if len(item) == 1 else ("malformed", b""))
     reader, received = Reader(frozenset([b"DEALER"]), 512), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         reader.feed(stream[:size])
         stream = stream[size:]
-        while (found := reader.next()) is not None:
-            received.append(found)
+        while (result := reader.next()) is not None:
+            received.append(result)
         assert reader.held <= max(512 + 9, 64 + 128)
     assert [frame for what, frame in received if what == "message"] == [f for what, f in expected if what == "message"]
     assert len(received) == len(expected)

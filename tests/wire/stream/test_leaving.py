@@ -35,31 +35,31 @@ class Closed:
 def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [10**12]
     monkeypatch.setattr(leaving, "monotonic_ns", lambda: now[0])
-    room, found = ClosingSockets(), list[int]()
+    room, result = ClosingSockets(), list[int]()
     for number in range(4):
-        room.add(cast(Any, Closed(number, found)))
-    assert found == []
+        room.add(cast(Any, Closed(number, result)))
+    assert result == []
     room.serve(now[0] + _CLOSE_NS)
     room.serve(now[0] + _CLOSE_NS)  # too soon after the one before
-    assert found == [0]
+    assert result == [0]
     now[0] += _MIN_CLOSE_INTERVAL_NS
     room.serve(now[0] + _CLOSE_NS - 1)  # too little time
-    assert found == [0]
+    assert result == [0]
     room.serve(now[0] + _CLOSE_NS)
-    assert found == [0, 1]
+    assert result == [0, 1]
     now[0] += _MAX_CLOSE_INTERVAL_NS
     room.serve(now[0] + 1)  # there never is time
-    assert found == [0, 1, 2]
+    assert result == [0, 1, 2]
     room.close()
-    assert found == [0, 1, 2, 3]
+    assert result == [0, 1, 2, 3]
     assert not room.close_one()
 
 
 def test_no_more_than_so_many_wait() -> None:
-    room, found = ClosingSockets(), list[int]()
+    room, result = ClosingSockets(), list[int]()
     for number in range(_MAX_CLOSING + 3):
-        room.add(cast(Any, Closed(number, found)))
-    assert found == [0, 1, 2]
+        room.add(cast(Any, Closed(number, result)))
+    assert result == [0, 1, 2]
 
 
 def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
@@ -68,9 +68,9 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
     asked = []
     read = Connection.read
 
-    def counted(self: Connection, *most: int) -> bool | None:
-        asked.append(most)
-        return read(self, *most)
+    def counted(self: Connection, *maximum: int) -> bool | None:
+        asked.append(maximum)
+        return read(self, *maximum)
 
     monkeypatch.setattr(Connection, "read", counted)
     with socket.create_server(("127.0.0.1", 0)) as bound:

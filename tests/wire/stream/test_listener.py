@@ -36,43 +36,43 @@ class Bench:
 
     def until(self, done: Callable[[], Any]) -> Any:
         end = time.monotonic() + PATIENCE_S
-        while not (found := done()):
+        while not (result := done()):
             assert time.monotonic() < end, "waited in vain"
             self.listener.serve(FOREVER)
-        return found
+        return result
 
     def read_message(self) -> Received:
-        found: Received = self.until(self.listener.next)
-        return found
+        result: Received = self.until(self.listener.next)
+        return result
 
 
 @pytest.fixture
 def make() -> Iterator[Callable[..., Bench]]:
-    made: list[Bench] = []
+    built: list[Bench] = []
 
     def bench(**options: Any) -> Bench:
-        made.append(Bench(**options))
-        return made[-1]
+        built.append(Bench(**options))
+        return built[-1]
 
     yield bench
-    for one in made:
-        one.listener.close()
+    for item in built:
+        item.listener.close()
 
 
 def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
     bench = make()
-    one, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
+    item, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
     bench.until(lambda: len(bench.listener._queue) == 2)
     received = [bench.read_message() for _ in range(4)]
     assert [frame for _, _, frame, _ in received[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
     assert sorted(frame for _, _, frame, _ in received) == [b"a1", b"a2", b"b1", b"b2"]
     assert bench.listener.send(received[0][0], b"answer") == SENT
-    first = one if received[0][2][:1] == b"a" else two
+    first = item if received[0][2][:1] == b"a" else two
     got = b""
     while not got.endswith(message(b"answer")):
         got += first.recv(4096)
     assert got == GREETING + ready(b"ROUTER") + message(b"answer")
-    one.close()
+    item.close()
     two.close()
 
 
@@ -119,12 +119,12 @@ def test_nothing_more_is_read_from_one_that_waits(make: Callable[..., Bench]) ->
 def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> None:
     bench = make(most=4)
     known = bench.peer(HELLO + message(b"known"))
-    kept = bench.read_message()[0]
-    bench.listener.attend(SocketCallbacks(lambda key: key == kept), 512)
+    stored = bench.read_message()[0]
+    bench.listener.attend(SocketCallbacks(lambda key: key == stored), 512)
     strangers = [bench.peer() for _ in range(10)]
     bench.until(lambda: bench.listener._numbers == 11)
     assert len(bench.listener.connections) == 4
-    assert kept in bench.listener.connections
+    assert stored in bench.listener.connections
     known.sendall(message(b"again"))
     assert bench.read_message()[2] == b"again"
     for peer in (known, *strangers):
@@ -146,8 +146,8 @@ def test_one_that_never_ends_its_handshake_is_hung_up_on(make: Callable[..., Ben
 class Few:
     """A bound socket in a process that may have `most` connections open."""
 
-    def __init__(self, bound: socket.socket, open_now: Callable[[], int], most: int) -> None:
-        self._bound, self._open_now, self._most = bound, open_now, most
+    def __init__(self, bound: socket.socket, open_now: Callable[[], int], maximum: int) -> None:
+        self._bound, self._open_now, self._most = bound, open_now, maximum
 
     def accept(self) -> Any:
         if self._open_now() >= self._most:  # as Linux: before it looks whether anybody is there
@@ -164,15 +164,15 @@ def test_where_no_descriptor_is_left_strangers_give_way(
     bench, other = make(), make()
     refused: list[str] = []
     both = (bench.listener, other.listener)
-    for one in both:
-        one.other_listeners = tuple(set(both) - {one})
-        for descriptor, bound in one._bound.items():
+    for item in both:
+        item.other_listeners = tuple(set(both) - {item})
+        for descriptor, bound in item._bound.items():
             few: Any = Few(bound, lambda: sum(len(each.connections) for each in both), 4)
-            one._bound[descriptor] = few
+            item._bound[descriptor] = few
 
     known = bench.peer(HELLO + message(b"known"))
-    kept = bench.read_message()[0]
-    bench.listener.attend(SocketCallbacks(lambda key: key == kept, refused=refused.append), 512)
+    stored = bench.read_message()[0]
+    bench.listener.attend(SocketCallbacks(lambda key: key == stored, refused=refused.append), 512)
     strangers = [bench.peer(HELLO + message(b"hi")) for _ in range(2)]
     greeted = {bench.read_message()[0] for _ in strangers}
     idle = other.peer(GREETING[:10])
@@ -187,7 +187,7 @@ def test_where_no_descriptor_is_left_strangers_give_way(
     for _ in range(2):  # in place of the oldest strangers
         later.append(bench.peer(HELLO + message(b"later")))
         assert bench.read_message()[2] == b"later"
-    assert kept in bench.listener.connections
+    assert stored in bench.listener.connections
     assert not greeted & set(bench.listener.connections)
     assert refused == ["busy"] * 3
 

@@ -48,50 +48,50 @@ class Bench:
 
 @pytest.fixture(params=["tcp", "ipc"])
 def bench(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Bench]:
-    made = Bench(*(
+    built = Bench(*(
         (socket.AF_INET, ("127.0.0.1", 0)) if request.param == "tcp" else (socket.AF_UNIX, str(tmp_path / "t"))
     ))  # fmt: skip
-    yield made
-    made.publisher.close()
+    yield built
+    built.publisher.close()
 
 
-def hung_up_on(one: socket.socket) -> bool:
+def hung_up_on(item: socket.socket) -> bool:
     """What it received is read on the way."""
     try:
-        return not one.recv(4096)
+        return not item.recv(4096)
     except BlockingIOError:
         return False
 
 
 def test_as_many_topics_as_may_be_and_one_more(bench: Bench) -> None:
-    one = bench.peer(b"toy", *(b"%d" % k for k in range(_MAX_SUBSCRIPTIONS - 1)))
+    item = bench.peer(b"toy", *(b"%d" % k for k in range(_MAX_SUBSCRIPTIONS - 1)))
     bench.until(lambda: [len(topics) for topics in bench.publisher._topics.values()] == [_MAX_SUBSCRIPTIONS])
     bench.publisher.send(b"toy", b"x")
     assert len(bench.publisher._due) == 1
     assert bench.refused == []
-    one.sendall(message(b"\x01more"))
+    item.sendall(message(b"\x01more"))
     bench.until(lambda: bench.refused)
     assert bench.refused == [Reason.BUSY]
     assert bench.publisher.listener.connections == {}
-    one.setblocking(False)
-    bench.until(lambda: hung_up_on(one))
+    item.setblocking(False)
+    bench.until(lambda: hung_up_on(item))
     bench.publisher.send(b"toy", b"y")
     assert bench.publisher._due == []
-    one.close()
+    item.close()
 
 
 def test_what_one_takes_back_is_not_counted(bench: Bench) -> None:
-    one = bench.peer()
+    item = bench.peer()
     output = [message(b"\x01%d" % k) + message(b"\x00%d" % k) for k in range(5 * _MAX_SUBSCRIPTIONS)]
-    one.sendall(b"".join(output) + message(b"\x01to"))
+    item.sendall(b"".join(output) + message(b"\x01to"))
     bench.publisher.send(b"toy", b"x")
     bench.until(lambda: bench.publisher._takers)
     assert bench.refused == []
-    one.close()
+    item.close()
 
 
 def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(bench: Bench) -> None:
-    one, count = bench.peer(b"toy"), 3000
+    item, count = bench.peer(b"toy"), 3000
     bench.publisher.send(b"toy", b"")
     bench.until(lambda: bench.publisher._takers)
     for step in range(count):
@@ -100,9 +100,9 @@ def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(b
     got, steps = bytearray(), list[int]()
 
     def caught_up() -> bool:
-        one.settimeout(0.01)
+        item.settimeout(0.01)
         with contextlib.suppress(TimeoutError):
-            got.extend(one.recv(4096))
+            got.extend(item.recv(4096))
         steps[:] = [int.from_bytes(part[:4], "big") for part in got.split(HEAD)[1:]]
         return steps[-1:] == [count - 1]
 
@@ -113,7 +113,7 @@ def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(b
     assert steps[-1] - steps[-2] == gaps[-1]  # nothing half old: the newest comes right after
     # twice what was asked for, on either side, and what the kernel takes for one segment more
     assert len(steps) * STATE < 2 * (_SEND_BUFFER_BYTES + OWN_ROOM) + (1 << 17)
-    one.close()
+    item.close()
 
 
 def test_a_plant_counts_one_that_wants_too_much(host: Host) -> None:

@@ -24,20 +24,20 @@ READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + 
 @pytest.fixture(params=["best", "selected"])
 def steps(request: pytest.FixtureRequest) -> Iterator:
     """With epoll and the kernel's alarm where there are some, and as where there are none."""
-    made = Steps([socket.create_server(("127.0.0.1", 0))], CAP, selected=request.param == "selected")
-    made.strangers = []
-    made.attend(SocketCallbacks(lambda identity: identity == PEER, refused=made.strangers.append), CAP)
-    yield made
-    made.close()
-    made.close()
+    built = Steps([socket.create_server(("127.0.0.1", 0))], CAP, selected=request.param == "selected")
+    built.strangers = []
+    built.attend(SocketCallbacks(lambda identity: identity == PEER, refused=built.strangers.append), CAP)
+    yield built
+    built.close()
+    built.close()
 
 
 def plain(steps, *output: bytes) -> socket.socket:
     """A connection that sends these bytes."""
-    made = socket.create_connection(next(iter(steps._bound.values())).getsockname(), PATIENCE_S)
+    connection = socket.create_connection(next(iter(steps._bound.values())).getsockname(), PATIENCE_S)
     for part in output:
-        made.sendall(part)
-    return made
+        connection.sendall(part)
+    return connection
 
 
 def until(steps, done) -> None:
@@ -50,16 +50,16 @@ def until(steps, done) -> None:
 
 def read_message(steps) -> Received:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
-    while (found := steps.next()) is None:
+    while (result := steps.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"
         steps.wait(end)
-    return found
+    return result
 
 
 def joined(steps) -> socket.socket:
-    made = plain(steps, GREETING, _ready())
+    built = plain(steps, GREETING, _ready())
     until(steps, lambda: PEER in steps.connections)
-    return made
+    return built
 
 
 def _ready() -> bytes:

@@ -32,9 +32,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return next_(self)
 
     def one(self: Reader) -> Any:
-        found = frame(self)
-        counts[-1] += found is not None
-        return found
+        result = frame(self)
+        counts[-1] += result is not None
+        return result
 
     monkeypatch.setattr(Reader, "next", counted)
     monkeypatch.setattr(Reader, "_frame", one)
@@ -43,8 +43,8 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def bound() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        yield made
+    with socket.create_server(("127.0.0.1", 0)) as built:
+        yield built
 
 
 @pytest.mark.parametrize("output", NOTHING.values(), ids=NOTHING)
