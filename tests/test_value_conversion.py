@@ -23,7 +23,7 @@ Count = Annotated[int, Meta(gt=0)]
     ],
 )  # fmt: skip
 def test_words(word: str, hint: Any, value: Any) -> None:
-    result = convert_value("place", word, hint, words=True)
+    result = convert_value("place", word, hint, from_text=True)
     assert (result, type(result)) == (value, type(value))
 
 
@@ -44,4 +44,4 @@ def test_words(word: str, hint: Any, value: Any) -> None:
 )
 def test_what_does_not_fit_is_refused_with_its_place(value: Any, hint: Any, parts: bool, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        convert_value("place", value, hint, words=parts)
+        convert_value("place", value, hint, from_text=parts)

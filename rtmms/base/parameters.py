@@ -257,7 +257,7 @@ Fault = Callable[[str, str], ModelError]
 
 
 def read_table(
-    kind: Any, table: Mapping[str, Any], noun: str, fault: Fault, *, words: bool = False
+    kind: Any, table: Mapping[str, Any], noun: str, fault: Fault, *, from_text: bool = False
 ) -> dict[str, Any]:  # fmt: skip
     """Return the values of a table, each in the type of its field.
 
@@ -271,7 +271,7 @@ def read_table(
         Name of the table in an error: 'link'.
     fault : Fault
         Makes the error of a key that is unknown or missing, or of an excluded value.
-    words : bool, default False
+    from_text : bool, default False
         Whether the values are text of a command line.
 
     Returns
@@ -295,13 +295,13 @@ def read_table(
             raise fault(name, f"{name}: expected {item.expected}, got none; this key is required")
         if value is not None:
             try:
-                result[name] = read_declared(name, item, value, words=words)
+                result[name] = read_declared(name, item, value, from_text=from_text)
             except ModelError as wrong:
                 raise fault(name, str(wrong)) from None
     return result
 
 
-def read_declared(place: str, parameter: Parameter, value: Any, *, words: bool = False) -> Any:
+def read_declared(place: str, parameter: Parameter, value: Any, *, from_text: bool = False) -> Any:
     """Return a value in its declared type.
 
     Parameters
@@ -312,7 +312,7 @@ def read_declared(place: str, parameter: Parameter, value: Any, *, words: bool =
         The declaration.
     value : Any
         The value.
-    words : bool, default False
+    from_text : bool, default False
         Whether it is text of a command line.
 
     Returns
@@ -338,14 +338,14 @@ def read_declared(place: str, parameter: Parameter, value: Any, *, words: bool =
             raise outside
         return value
     if bare not in (int, float):
-        if not words and typing.get_origin(bare) is tuple and not isinstance(value, list | tuple):
+        if not from_text and typing.get_origin(bare) is tuple and not isinstance(value, list | tuple):
             raise outside
-        result = convert_value(place, value, bare, words=words)
+        result = convert_value(place, value, bare, from_text=from_text)
         if parameter.kind is not None and not all(_is_in_range(parameter, number) for number in result):
             raise outside
         return result
     try:
-        number = bare(convert_value(place, value, bare, words=words))
+        number = bare(convert_value(place, value, bare, from_text=from_text))
     except ModelError:
         raise outside from None
     if parameter.fault(number):

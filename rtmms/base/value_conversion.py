@@ -42,7 +42,7 @@ def without_numpy(value: Any) -> Any:
     return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 
 
-def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
+def convert_value(place: str, value: Any, hint: Any, *, from_text: bool = False, part: Part | None = None) -> Any:
     """Return a value in a type.
 
     Parameters
@@ -54,7 +54,7 @@ def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, par
     hint : Any
         float, int, bool, str, Literal, a union, tuple[X, ...], tuple[X, X, X] or dict[str, X], each possibly Annotated
         with a range (msgspec.Meta).
-    words : bool, default False
+    from_text : bool, default False
         Whether it is text, as on a command line: numbers are read from it, and '+' separates lists and tables.
     part : Part | None, optional
         Function of place, value and dataclass that reads a table as a dataclass.
@@ -71,26 +71,26 @@ def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, par
 
     Examples
     --------
-    >>> convert_value("port", "8+9", tuple[int, ...], words=True)
+    >>> convert_value("port", "8+9", tuple[int, ...], from_text=True)
     (8, 9)
     """
     value = without_numpy(value)
     bare, inner = _bare(hint), typing.get_args(_bare(hint))
     origin = typing.get_origin(bare)
     if origin in (typing.Union, types.UnionType):
-        return _union(place, value, inner, words, part)
+        return _union(place, value, inner, from_text, part)
     if origin is Literal:
-        return _choice(place, value, inner, words)
+        return _choice(place, value, inner, from_text)
     if origin is tuple:
-        return _sequence(place, value, inner, words, part)
+        return _sequence(place, value, inner, from_text, part)
     if origin is dict:
         return {
-            key: convert_value(f"{place}.{key}", item, inner[1], words=words, part=part)
-            for key, item in _table(place, value, inner[1], words).items()
+            key: convert_value(f"{place}.{key}", item, inner[1], from_text=from_text, part=part)
+            for key, item in _table(place, value, inner[1], from_text).items()
         }
     if dataclasses.is_dataclass(bare) and part is not None:
         return part(place, value, bare)
-    return _convert_scalar(place, value, hint, bare, words)
+    return _convert_scalar(place, value, hint, bare, from_text)
 
 
 def type_text(hint: Any) -> str:
@@ -179,47 +179,47 @@ def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
     return None
 
 
-def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, arguments: bool) -> Any:
+def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, from_text: bool) -> Any:
     import msgspec  # not with `import rtmms`
 
-    if arguments and bare is bool:
+    if from_text and bare is bool:
         value = BOOLEANS.get(str(value).lower(), value)
-    if not arguments and bare is str and isinstance(value, int) and not isinstance(value, bool):
+    if not from_text and bare is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a channel may be a number
     try:
-        result = msgspec.convert(value, hint, strict=not arguments or not isinstance(value, str))
+        result = msgspec.convert(value, hint, strict=not from_text or not isinstance(value, str))
     except msgspec.ValidationError:
         result = None
     if result is None or (isinstance(result, float) and not math.isfinite(result)):
         got = (
-            f"'{value}'" if arguments or (isinstance(value, float) and not math.isfinite(value)) else value_text(value)
+            f"'{value}'" if from_text or (isinstance(value, float) and not math.isfinite(value)) else value_text(value)
         )
         raise ModelError(f"{place}: expected {expectation_text(hint)}, got {got}")
     return result
 
 
-def _union(place: str, value: Any, kinds: tuple[Any, ...], arguments: bool, part: Part | None) -> Any:
+def _union(place: str, value: Any, kinds: tuple[Any, ...], from_text: bool, part: Part | None) -> Any:
     """Return a value in the narrowest of several types that fits."""
-    if type(None) in kinds and (value is None or (arguments and str(value).lower() == "none")):
+    if type(None) in kinds and (value is None or (from_text and str(value).lower() == "none")):
         return None
     narrow = (bool, int, float, str)
     others = [kind for kind in kinds if kind is not type(None)]
     others.sort(key=lambda item: narrow.index(_bare(item)) if _bare(item) in narrow else -1)
     for other in others[:-1]:
         try:
-            return convert_value(place, value, other, words=arguments, part=part)
+            return convert_value(place, value, other, from_text=from_text, part=part)
         except ModelError:
             continue
     try:
-        return convert_value(place, value, others[-1], words=arguments, part=part)
+        return convert_value(place, value, others[-1], from_text=from_text, part=part)
     except ModelError:
         if len(others) == 1 or any(_bare(item) not in narrow for item in others):
             raise
         raise ModelError(f"{place}: expected {' or '.join(map(expectation_text, others))}, got '{value}'") from None
 
 
-def _choice(place: str, value: Any, known: tuple[Any, ...], arguments: bool) -> Any:
-    result = {str(item): item for item in known}.get(value, value) if arguments and isinstance(value, str) else value
+def _choice(place: str, value: Any, known: tuple[Any, ...], from_text: bool) -> Any:
+    result = {str(item): item for item in known}.get(value, value) if from_text and isinstance(value, str) else value
     if type(result) in {type(item) for item in known} and result in known:
         return result
     near = difflib.get_close_matches(str(value), map(str, known), n=1)
@@ -231,20 +231,20 @@ def _any_length(inner: tuple[Any, ...]) -> bool:
     return len(inner) == 2 and inner[1] is Ellipsis
 
 
-def _sequence(place: str, value: Any, inner: tuple[Any, ...], arguments: bool, part: Part | None) -> tuple[Any, ...]:
-    if arguments:
+def _sequence(place: str, value: Any, inner: tuple[Any, ...], from_text: bool, part: Part | None) -> tuple[Any, ...]:
+    if from_text:
         value = [part for part in value.split(SEPARATOR) if part]
     if not isinstance(value, (list, tuple)):
         raise ModelError(f"{place}: expected a list of {type_text(inner[0])}, got {value_text(value)}")
     if not _any_length(inner) and len(value) != len(inner):
         raise ModelError(f"{place}: expected a list of {len(inner)} {type_text(inner[0])}, got {value_text(value)}")
-    if arguments:
-        return tuple(convert_value(place, item, inner[0], words=True, part=part) for item in value)
+    if from_text:
+        return tuple(convert_value(place, item, inner[0], from_text=True, part=part) for item in value)
     return tuple(convert_value(f"{place}[{i}]", item, inner[0], part=part) for i, item in enumerate(value))
 
 
-def _table(place: str, value: Any, inner: Any, arguments: bool) -> Mapping[str, Any]:
-    if arguments:
+def _table(place: str, value: Any, inner: Any, from_text: bool) -> Mapping[str, Any]:
+    if from_text:
         pairs = [part.partition("=") for part in value.split(SEPARATOR) if part]
         for key, sign, _ in pairs:
             if not sign:

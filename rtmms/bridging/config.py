@@ -189,7 +189,7 @@ def from_word(place: str, word: str, hint: Any) -> Any:
     ModelError
         If the text does not fit.
     """
-    return convert_value(place, word, hint, words=True, part=_part_from_word)
+    return convert_value(place, word, hint, from_text=True, part=_part_from_word)
 
 
 def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:

@@ -29,9 +29,9 @@ _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone i
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", required=False)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--OPTION VALUE]...")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--OPTION VALUE]...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
+def bench(name: str | None, arguments: tuple[str, ...], as_json: bool) -> int:
     """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists its options."""
     listed = entry_points_of(GROUP)
     known = {key: point for key, point in listed.items() if find_spec(point.module.partition(".")[0]) is not None}
@@ -47,12 +47,12 @@ def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
         raise UnknownNameError("benchmark", name, known)
     run: Callable[..., int | None] = known[name].load()
     choices = _choices(run)
-    bare = [word for word in words[: _bare(run)] if not word.startswith("-")]
-    words = words[len(bare) :]
-    if words == ("--options",):
+    bare = [word for word in arguments[: _bare(run)] if not word.startswith("-")]
+    arguments = arguments[len(bare) :]
+    if arguments == ("--options",):
         print_text("\n".join(f"--{key.replace('_', '-')} {default}" for key, default in choices.items()) or "none")
         return 0
-    options = _read(name, words, choices)
+    options = _read(name, arguments, choices)
     _refuse_missing(name, run, choices | options)
     try:
         return int(run(as_json, *bare, **options) or 0)

@@ -64,7 +64,7 @@ def search_and_print(
             refuse_output(path, "-o", current)
         stored = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
-        front = search(asked, kept=stored, threads=threads, report=_Progress(budget), ends_early=True)
+        front = search(asked, file=stored, threads=threads, report=_Progress(budget), ends_early=True)
     except OutOfTimeError as ended:
         raise ModelError(f"--budget: {ended}, and no gait was found; give a longer budget") from None
     except KeyboardInterrupt:

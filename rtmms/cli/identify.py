@@ -96,7 +96,7 @@ def identify(
     pin: tuple[str, ...], per_recording: tuple[str, ...], delay_per_recording: bool, hold_out: float, lead_in: float,
     channels: str | None, objectives: tuple[str, ...], segments: int, starts: int | None, seed: int,
     budget: float | None, written: Path | None, force: bool, output: Path | None, threads: int | None, as_json: bool,
-    quiet: bool, **words: Any,
+    quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Find parameters of a robot from LOGs of it: the values with which the model repeats the recorded motion.
 
@@ -116,10 +116,10 @@ def identify(
     from rtmms.studies.fit_model import identify_recordings
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
-    _refuse_beginnings(settings(words["set_"]), limits, priors)
+    _refuse_beginnings(settings(options["set_"]), limits, priors)
     with _Progress(quiet=quiet) as progress:
         watch = Watch(progress.report, progress.iterated, Budget(budget))
-        recordings = _recordings(files, _names(channels or ""), words, progress, read_objectives(objectives), lead_in)
+        recordings = _recordings(files, _names(channels or ""), options, progress, read_objectives(objectives), lead_in)
         model = recordings[0].build()
         known = known_step(model)
         if known is not None and known.warning and not quiet:

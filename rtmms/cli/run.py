@@ -23,7 +23,7 @@ from rtmms.scenario.run_options import run_options
 @command_options("run")
 @click.pass_context
 def run(
-    context: click.Context, /, robots: tuple[str, ...], controllers: tuple[str, ...], from_: str | None, **words: Any,
+    context: click.Context, /, robots: tuple[str, ...], controllers: tuple[str, ...], from_: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Run ROBOT with its controllers, each in a process of its own.
 
@@ -44,18 +44,18 @@ def run(
     if from_ is not None:
         if len(robots) > 1:
             raise click.UsageError("--from: expected at most one ROBOT, as the log names the robots")
-        return _from(context, from_, robot, controllers, words)
+        return _from(context, from_, robot, controllers, options)
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT'.")
-    if words["trust_log"]:
+    if options["trust_log"]:
         raise click.UsageError("--trust-log: expected --from LOG@SECONDS with it")
     if len(robots) > 1 or "=" in robot:
-        return _several(robots, controllers, words)
+        return _several(robots, controllers, options)
     if robot.endswith(".toml"):
-        return _scripted(context, robot, controllers, words)
+        return _scripted(context, robot, controllers, options)
     from rtmms.cli.running.scenario import check_words
 
-    asked = plan(robot, words, driving(controllers, None))
+    asked = plan(robot, options, driving(controllers, None))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
@@ -140,7 +140,7 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], a
 @click.command()
 @click.argument("robots", type=Installed("rtmms.plants"), metavar="ROBOT...", nargs=-1, required=True)
 @command_options("serve")
-def serve(robots: tuple[str, ...], **words: Any) -> int:
+def serve(robots: tuple[str, ...], **options: Any) -> int:
     """Serve ROBOT to controllers started elsewhere; several on one clock.
 
     In lockstep, step 0 waits for the first claim.
@@ -149,7 +149,7 @@ def serve(robots: tuple[str, ...], **words: Any) -> int:
     from rtmms.cli.running.session import Session
 
     several = len(robots) > 1 or "=" in robots[0]
-    words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False, "served": True}
-    asked = plan(WORLD, words, (), robots_of_command(robots)) if several else plan(robots[0], words)
+    options = options | {"wait_for_claim": options["mode"] == "lockstep", "may_move": False, "served": True}
+    asked = plan(WORLD, options, (), robots_of_command(robots)) if several else plan(robots[0], options)
     check_words((), asked.bridges)
     return Session(asked).execute()

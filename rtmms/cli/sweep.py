@@ -64,7 +64,7 @@ INCOMPLETE = 1
 def sweep(
     what: str, vary: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
     figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, budget: float | None,
-    as_json: bool, quiet: bool, **words: Any,
+    as_json: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Run a scenario or a robot many times, with values that differ, and write one table (Parquet or CSV).
 
@@ -80,9 +80,9 @@ def sweep(
     if figure is not None:
         refuse_figure("--figure", figure)
     cluster = cluster_of(dask, dask_security, threads)
-    base, table, expected = base_of(what, words)
+    base, table, expected = base_of(what, options)
     study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
-    refuse_fixed(study, words)
+    refuse_fixed(study, options)
     return _carry_out(
         study, expected, output, figure, threads or core_count(), cluster, Budget(budget), as_json=as_json, quiet=quiet
     )  # fmt: skip

@@ -133,7 +133,7 @@ class Loop:
         Step at which the run ends; None: until a request ends it.
     seed : int, default 0
         Seed of the last reset.
-    beside : LoopServices | None, optional
+    services : LoopServices | None, optional
         Services of the run.
     first : int, default 0
         First step: 0, except for a run that continues another one. A reset returns to 0.
@@ -161,15 +161,15 @@ class Loop:
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
         observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0,
-        beside: LoopServices | None = None, first: int = 0,
+        services: LoopServices | None = None, first: int = 0,
     ) -> None:  # fmt: skip
-        beside = beside or LoopServices()
+        services = services or LoopServices()
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
         self.policies, self.statistics, self.commands, self.attribution = (
             policies,
             statistics,
-            beside.commands,
-            beside.attribution,
+            services.commands,
+            services.attribution,
         )
         self.steps = NEVER if steps is None else steps
         self.step, self.ended, self.message, self.started_ns = first, "", "", 0
@@ -178,16 +178,16 @@ class Loop:
         self.changes: list[dict[str, Any]] = []
         self.view = View(plant, observers)
         self.fallback = Fallback(plant, exchange, clock, policies, self.end, free=pace.mode == "free")
-        if beside.monitor is not None:
-            self.fallback.memory.tape = beside.monitor.tape
+        if services.monitor is not None:
+            self.fallback.memory.tape = services.monitor.tape
         self.tape = self.fallback.memory.tape
         self.command, self.claims = self.fallback.command, self.fallback.claims
-        show = None if beside.status is None else partial(beside.status, self)
-        self._chores = Chores(clock, statistics, beside.watch, show, beside.attribution)
-        self.requests = Requests(self, beside.agenda)
+        show = None if services.status is None else partial(services.status, self)
+        self._chores = Chores(clock, statistics, services.watch, show, services.attribution)
+        self.requests = Requests(self, services.agenda)
         self._counts, self._limited = Counts(), policies.limits.any
-        self._governor = beside.governor
-        self._monitor, self.check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
+        self._governor = services.governor
+        self._monitor, self.check_at = services.monitor, 0 if services.monitor is not None else NEVER
         self._looks, self._looked_ns = exchange.looks, clock.now()
         self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
         compiling = exchange if isinstance(clock, MonotonicClock) else None

@@ -185,7 +185,7 @@ class Ring:
 
     # --- consumer ---------------------------------------------------------------------------------------------------
 
-    def take(self, upto: int | None = None, most: int | None = None) -> Iterable[Row]:
+    def take(self, upto: int | None = None, max_rows: int | None = None) -> Iterable[Row]:
         """Yield the rows not yet taken, oldest first; each is freed when the next is requested.
 
         It ends early at a row with other stamps than its number, which is still being written.
@@ -194,7 +194,7 @@ class Ring:
         ----------
         upto : int | None, optional
             Take only rows before this count: a `head` that was read before.
-        most : int | None, optional
+        max_rows : int | None, optional
             Most rows.
 
         Yields
@@ -203,7 +203,7 @@ class Ring:
             Each row.
         """
         head = self._counters[_HEAD] if upto is None else min(upto, self._counters[_HEAD])
-        head = head if most is None else min(head, self._counters[_TAIL] + most)
+        head = head if max_rows is None else min(head, self._counters[_TAIL] + max_rows)
         page = self._page
         for number in range(self._counters[_TAIL], head):
             at = PAGE + (number & self._mask) * self.row_bytes

@@ -49,7 +49,7 @@ def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impa
     tuple[Impairment, ...]
         One for each table.
     """
-    result = tuple(_read_impairment(k, table, fault, words=False) for k, table in enumerate(tables))
+    result = tuple(_read_impairment(k, table, fault, from_text=False) for k, table in enumerate(tables))
     _refuse_overlaps(result, fault)
     return result
 
@@ -89,7 +89,7 @@ def from_words(arguments: Sequence[str]) -> tuple[Impairment, ...]:
             table[key.strip()] = text.strip()
         if not name or len(table) == 1:
             raise fault(k, "", f"expected CONTROLLER:key=value,... with some of {', '.join(KEYS)}")
-        result.append(_read_impairment(k, table, fault, words=True))
+        result.append(_read_impairment(k, table, fault, from_text=True))
     _refuse_overlaps(result, fault)
     return tuple(result)
 
@@ -121,7 +121,7 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
         return ModelError(f"link.{controller}: {text}")
 
     current = [item for item in over if item.controller == controller] or [Impairment(controller)]
-    stated = _read_impairment(0, {"controller": controller, **values}, fault, words=False)
+    stated = _read_impairment(0, {"controller": controller, **values}, fault, from_text=False)
     changed = [replace(item, **{key: getattr(stated, key) for key in values}) for item in current]
     return (*(item for item in over if item.controller != controller), *changed)
 
@@ -150,9 +150,9 @@ def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], faul
             raise fault(k, "controller", str(message))
 
 
-def _read_impairment(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
+def _read_impairment(k: int, table: Mapping[str, Any], fault: Fault, *, from_text: bool) -> Impairment:
     result = Impairment(
-        **read_table(Impairment, table, "link", lambda key, text: fault(k, key, text), words=words)
+        **read_table(Impairment, table, "link", lambda key, text: fault(k, key, text), from_text=from_text)
     )  # fmt: skip
     if result.until_s is not None and result.until_s <= result.from_s:
         raise fault(k, "until_s", f"until_s: expected a time after from_s, {result.from_s:g} s, got {result.until_s:g}")

@@ -258,7 +258,7 @@ def _run(
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
         plant, exchange, MonotonicClock(), UnobservedLockstep(exchange), Policies(), statistics, observers, steps=steps,
-        seed=seed, beside=LoopServices(monitor=monitor, agenda=events),
+        seed=seed, services=LoopServices(monitor=monitor, agenda=events),
     )  # fmt: skip
     outcome = loop.run(tidy=False)
     report: dict[str, Any] = {

@@ -242,16 +242,16 @@ def read_objectives(arguments: Sequence[str]) -> list[Objective]:
             if not isinstance(tables, list) or not tables:
                 raise ModelError(f"--objective {word}: expected tables [[objective]], got none")
             result += [
-                read_objective(f"{word}: objective {k + 1}", table, words=False) for k, table in enumerate(tables)
+                read_objective(f"{word}: objective {k + 1}", table, from_text=False) for k, table in enumerate(tables)
             ]
             continue
         kind, _, remaining = word.partition(":")
         pairs = dict(pair.partition("=")[::2] for pair in remaining.split(",") if pair)
-        result.append(read_objective(f"--objective {word}", {"kind": kind, **pairs}, words=True))
+        result.append(read_objective(f"--objective {word}", {"kind": kind, **pairs}, from_text=True))
     return result
 
 
-def read_objective(place: str, table: Any, *, words: bool) -> Objective:
+def read_objective(place: str, table: Any, *, from_text: bool) -> Objective:
     """Return an objective from its table.
 
     Parameters
@@ -260,7 +260,7 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
         Origin of the table, for messages.
     table : Any
         Keys and values.
-    words : bool
+    from_text : bool
         The values are text of a command line.
 
     Returns
@@ -279,7 +279,7 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
 
     if not isinstance(table, Mapping):
         raise ModelError(f"{place}: expected a table, got {table!r:.60}")
-    built = Objective(**read_table(Objective, table, "objective", fault, words=words))
+    built = Objective(**read_table(Objective, table, "objective", fault, from_text=from_text))
     if built.axes and (built.kind != "harmonic" or len(built.markers) != 2 or len({*built.markers, ""}) != 3):
         raise ModelError(f"{place}: axes: expected two markers A:B, and kind 'harmonic', got {built.axes!r:.60}")
     if built.kind == "harmonic" and not built.channel and not built.axes:

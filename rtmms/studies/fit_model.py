@@ -518,4 +518,4 @@ def _objective(item: Objective | Mapping[str, Any] | str) -> Objective:
         return read_objectives([item])[0]
     from rtmms.studies.fit_features import read_objective
 
-    return read_objective("identify: objectives", item, words=False)
+    return read_objective("identify: objectives", item, from_text=False)

@@ -335,7 +335,7 @@ class SavedSearch:
 
 
 def search(
-    asked: Search, *, kept: Path | None = None, threads: int | None = None,
+    asked: Search, *, file: Path | None = None, threads: int | None = None,
     report: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
 ) -> ParetoFront:  # fmt: skip
     """Search the front of gaits.
@@ -346,7 +346,7 @@ def search(
     ----------
     asked : Search
         The request.
-    kept : Path | None, optional
+    file : Path | None, optional
         File of the search's state.
     threads : int | None, optional
         Threads of the rollouts; None: as many as there are cores.
@@ -365,7 +365,7 @@ def search(
     controller, ranges = str(arguments["controller"]), arguments["words"]
     coarse = build_plant(asked.robot, **{**arguments["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
-    state, names = SavedSearch(kept, asked.key()), list(ranges)
+    state, names = SavedSearch(file, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
     note = ""
     model, done = Model(asked.robot, controller, coarse, threads), 0

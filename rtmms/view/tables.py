@@ -236,9 +236,9 @@ def fill_page(page: str, built: Mapping[str, str]) -> str:
 
 if __name__ == "__main__":
     path, source = Path(sys.argv[1]), Path(sys.argv[2])
-    old, made = (read_input_text(item, max_bytes=16 * MIB) for item in (path, source))
+    old, new = (read_input_text(item, max_bytes=16 * MIB) for item in (path, source))
     with new_file_beside(path, "") as part:
-        part.write_text(fill_page(old, blocks(made)), encoding="utf-8")
+        part.write_text(fill_page(old, blocks(new)), encoding="utf-8")
 
 
 # A paper's numbers beside ours: rows, printed as tables or as one JSON object; and how their figures are made.

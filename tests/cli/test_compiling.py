@@ -26,7 +26,7 @@ class Nobody:
 @pytest.mark.full
 def test_it_is_known_by_its_words() -> None:
     parts = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
-    child = Child("controller slow", "slow", ["-c", "pass"], words=parts)
+    child = Child("controller slow", "slow", ["-c", "pass"], output_file=parts)
     child.process.wait(30)
     for text, compiling in (
         ("", False), ("rtmms: compiling the planner\n", True), ("rtmms: compiling the manta\n", True),
@@ -44,7 +44,7 @@ def test_it_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(children, "waited_s", lambda pid: 0.0)
     parts = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
     every = Children()
-    child = Child("controller slow", "slow", ["-c", PROGRAM], words=parts)
+    child = Child("controller slow", "slow", ["-c", PROGRAM], output_file=parts)
     every.all.append(child)
     wait(child.compiling)  # the machine may be busy
     output: list[str] = []

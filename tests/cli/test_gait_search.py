@@ -61,7 +61,7 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
     made_up: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was measured is not measured again; another seed gives another front."""
-    whole = search(ASKED, kept=tmp_path / "whole.json")
+    whole = search(ASKED, file=tmp_path / "whole.json")
     default, calls = Model.values, len(made_up)
 
     def breaking(self: Model, gaits: Any, goals: Any) -> list[Any]:
@@ -71,10 +71,10 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
 
     monkeypatch.setattr(Model, "values", breaking)
     with pytest.raises(KeyboardInterrupt):
-        search(ASKED, kept=tmp_path / "part.json")
+        search(ASKED, file=tmp_path / "part.json")
     monkeypatch.setattr(Model, "values", default)
     made_up.clear()
-    again = search(ASKED, kept=tmp_path / "part.json")
+    again = search(ASKED, file=tmp_path / "part.json")
     assert len(made_up) == calls - 4
     assert again.gaits == whole.gaits
     assert (tmp_path / "part.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
@@ -82,7 +82,7 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
     assert other.gaits != whole.gaits
     (tmp_path / "part.json").write_text("{")
     with pytest.raises(ModelError, match="is not the state of a search"):
-        search(ASKED, kept=tmp_path / "part.json")
+        search(ASKED, file=tmp_path / "part.json")
 
 
 @pytest.mark.full

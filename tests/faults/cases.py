@@ -90,7 +90,7 @@ class Case:
     right    kind of the controller of the right side (see peers.py)
     proxy    words of the proxy between it and the plant
     act      done once, while the time of the trial runs
-    beside   kinds of peers that are there besides;  turn  brings the fault, and takes it away, in turns
+    neighbours   kinds of further peers;  turn  brings the fault, and takes it away, in turns
     status   what the plant's command is to exit with
     expects  what must hold beyond what always must: (result) -> a sentence where it does not, '' where it does
     """
@@ -100,7 +100,7 @@ class Case:
     right: str = "steady"
     proxy: tuple[str, ...] = ()
     act: Act = _nothing
-    beside: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = ()
     turn: Turn | None = None
     expects: Callable[[Mapping[str, Any]], str] = lambda result: ""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -205,19 +205,20 @@ CONTROLLERS = (
 
 FLOOD = partial(_stop_and_go, running=True)
 BYSTANDERS = (
-    Case("busy", "two processes that compute and talk to nobody", beside=("busy", "busy"), turn=FLOOD),
-    Case("strangers", "two processes that flood the door", beside=("strangers", "strangers"), turn=FLOOD),
-    Case("noise", "connections that speak no ZeroMQ", beside=("noise",), turn=FLOOD),
-    Case("hollow", "64 KiB of empty frames every 0.25 s, into each endpoint", beside=("hollow",), turn=FLOOD,
+    Case("busy", "two processes that compute and talk to nobody", neighbours=("busy", "busy"), turn=FLOOD),
+    Case("strangers", "two processes that flood the door", neighbours=("strangers", "strangers"), turn=FLOOD),
+    Case("noise", "connections that speak no ZeroMQ", neighbours=("noise",), turn=FLOOD),
+    Case("hollow", "64 KiB of empty frames every 0.25 s, into each endpoint", neighbours=("hollow",), turn=FLOOD,
          expects=partial(_reported, "malformed")),
-    Case("hollow_flood", "empty frames as fast as they go, into each endpoint", beside=("hollow_flood",), turn=FLOOD,
+    Case("hollow_flood", "empty frames as fast as they go, into each endpoint", neighbours=("hollow_flood",),
+         turn=FLOOD,
          expects=partial(_reported, "malformed")),
-    Case("patterns", "hellos without a token, with 256 patterns", beside=("patterns",), turn=FLOOD,
+    Case("patterns", "hellos without a token, with 256 patterns", neighbours=("patterns",), turn=FLOOD,
          expects=partial(_reported, "wrong_type")),
-    Case("subscriptions", "200 topics a connection", beside=("subscriptions",), turn=FLOOD,
+    Case("subscriptions", "200 topics a connection", neighbours=("subscriptions",), turn=FLOOD,
          expects=partial(_reported, "busy")),
     Case("deaf", "32 subscribers that never read", turn=_deafen),
-    Case("stopped_subscriber", "four observers that stop reading", beside=("watching",) * 4,
+    Case("stopped_subscriber", "four observers that stop reading", neighbours=("watching",) * 4,
          turn=partial(_stop_and_go, running=False)),
     Case("killed_observer", "observers that are killed", turn=_kill_observer),
 )  # fmt: skip

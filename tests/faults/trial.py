@@ -45,7 +45,7 @@ def _trial(case: Case, bench: Bench, robot: Sequence[str], seconds: float) -> di
     left, right = case.sides
     bench.controller("steady", "--claim", left)
     good = bench.controller("steady", "--claim", right)
-    extra = [bench.peer(kind) for kind in case.beside]
+    extra = [bench.peer(kind) for kind in case.neighbours]
     time.sleep(SETTLE_S)
     windows = Windows()
     if case.turn is not None:

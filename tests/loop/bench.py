@@ -269,7 +269,7 @@ class Bench:
         }
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,
-            beside=LoopServices(watch=self.world.watch, **extra),
+            services=LoopServices(watch=self.world.watch, **extra),
         )  # fmt: skip
         self.outcome: Outcome = self.loop.run()
 

@@ -333,7 +333,7 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
     blocks = Blocks()
     observers = (trace, blocks)
     loop = Loop(plant, exchange, clock, pace, Policies(), Statistics(256), observers, steps=4100,
-                beside=LoopServices(commands=commands))  # fmt: skip
+                services=LoopServices(commands=commands))  # fmt: skip
     loop.run()
     assert gc.isenabled()
     first, second, third = blocks.counts

@@ -77,7 +77,7 @@ def test_a_row_is_the_same_bytes_whoever_writes_it() -> None:
         assert there.push(ints, numbers.tobytes()) is fits
         assert (here.ring.head, here.ring.room) == (there.head, there.room)
         if random.random() < 0.4:
-            assert list(here.ring.take(most=2)) == list(there.take(most=2))
+            assert list(here.ring.take(max_rows=2)) == list(there.take(max_rows=2))
         if not k % 7:
             pages = [os.pread(ring.descriptor, 4 * ring.row_bytes, PAGE) for ring in (here.ring, there)]
             assert pages[0] == pages[1]

@@ -49,7 +49,7 @@ def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     loop = Loop(
         plant, Forgetful(clock), clock, Realtime(Schedule(PERIOD_NS, PERIOD_NS // 2)), Policies(), Statistics(),
         [stored],
-        steps=40, beside=LoopServices(attribution=attribution),
+        steps=40, services=LoopServices(attribution=attribution),
     )  # fmt: skip
     stored.bind(loop)
     outcome = loop.run()

@@ -38,7 +38,7 @@ def test_any_order_of_pushes_and_takes_is_a_bounded_queue(order: list[str | int]
             dropped += not fits
             pushed += 1
         else:
-            rows = list(ring.take(most=int(action)))
+            rows = list(ring.take(max_rows=int(action)))
             expected, waiting = waiting[: int(action)], waiting[int(action) :]
             assert [row.ints for row in rows] == [(n, -n) for n in expected]
             assert [row.floats for row in rows] == [floats(n, 3) for n in expected]

@@ -92,7 +92,7 @@ class Child:
         Name in its hello; '' for a process that sends none.
     arguments : Sequence[str]
         Arguments of Python.
-    words : IO[bytes] | None
+    output_file : IO[bytes] | None
         Its standard error and output together, a file without a name: an unread pipe would stop it.
     pass_fds : Sequence[int], default ()
         File descriptors that it inherits.
@@ -106,16 +106,16 @@ class Child:
     """
 
     def __init__(
-        self, name: str, peer: str, arguments: Sequence[str], *, words: IO[bytes] | None,
+        self, name: str, peer: str, arguments: Sequence[str], *, output_file: IO[bytes] | None,
         pass_fds: Sequence[int] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self.name, self.peer, self.output_file = name, peer, words
+        self.name, self.peer, self.output_file = name, peer, output_file
         self.reported, self.crash = False, ""
         current = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
             self.process = start_python(
-                arguments, current, stdin=subprocess.DEVNULL, stderr=words, pass_fds=tuple(pass_fds),
-                stdout=words if words is not None else subprocess.DEVNULL,
+                arguments, current, stdin=subprocess.DEVNULL, stderr=output_file, pass_fds=tuple(pass_fds),
+                stdout=output_file if output_file is not None else subprocess.DEVNULL,
             )  # fmt: skip
 
     def death(self) -> str:
@@ -275,7 +275,7 @@ class Children:
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
         current = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
-        child = Child(f"{kind} {peer}", peer, arguments, words=options, environment=current)
+        child = Child(f"{kind} {peer}", peer, arguments, output_file=options, environment=current)
         self.all.append(child)
         return child
 

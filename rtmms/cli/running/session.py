@@ -248,7 +248,7 @@ class Session:
             arguments = ["-m", "rtmms.cli.running.display", str(self.progress.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.progress.board.descriptor, *files.values())
-            self.display = Child("display", "", arguments, words=None, pass_fds=handed)
+            self.display = Child("display", "", arguments, output_file=None, pass_fds=handed)
         elsewhere = changed_endpoints(plan, sockets.endpoints)
         if elsewhere or not (plan.controllers or plan.quiet):
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
@@ -396,7 +396,7 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
             steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
-            beside=LoopServices(
+            services=LoopServices(
                 keep.commands, self._watch, self._status, attribution, self.accuracy.monitor,
                 self._agenda(plant, steps), self._governor(plant, statistics.period_us),
             ),

@@ -387,7 +387,7 @@ def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
     turns = {key: arguments.pop(key) for key in COMMON if key in arguments and key not in known}
     controller = construct(result, name, arguments)
     for key, word in turns.items():
-        setattr(controller, key, convert_value(f"controller '{name}': {key}", word, COMMON[key], words=True))
+        setattr(controller, key, convert_value(f"controller '{name}': {key}", word, COMMON[key], from_text=True))
     return controller
 
 
@@ -422,7 +422,7 @@ def construct(controller: type[Controller], name: str, options: Mapping[str, str
             attribute = hasattr(controller, key) and not callable(getattr(controller, key))
             hint = "an attribute of the class is a parameter in a @dataclass, with a type" if attribute else ""
             raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *COMMON), hint)
-        values[key] = convert_value(f"controller '{name}': {key}", word, _hint(known[key]), words=True)
+        values[key] = convert_value(f"controller '{name}': {key}", word, _hint(known[key]), from_text=True)
     missing = [key for key, kind in known.items() if kind.default is inspect.Parameter.empty and key not in values]
     if missing:
         raise ModelError(f"controller '{name}': needs {', '.join(missing)}")

@@ -70,7 +70,7 @@ def program(answering: str = "Counted", extra: str = "pass") -> str:
 def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
     toy = Compiled()
     trace = CommandTrace(toy.actuators, toy.outputs, steps)
-    return Run(Lockstep, steps=steps, plant=toy, program=text, beside=LoopServices(commands=trace)), trace
+    return Run(Lockstep, steps=steps, plant=toy, program=text, services=LoopServices(commands=trace)), trace
 
 
 @pytest.mark.full

@@ -136,7 +136,7 @@ class Run:
             self.statistics = Statistics()
             self.loop = Loop(
                 self.plant, self.server, MonotonicClock(), built, Policies(**policies), self.statistics, observers,
-                steps=steps, beside=beside,
+                steps=steps, services=beside,
             )  # fmt: skip
             self.codes: list[int] = []
             self._watch_codes()

@@ -152,7 +152,7 @@ def test_whatever_a_peer_sends_means_the_same_as_on_the_general_path(what: str, 
     def lockstep() -> tuple[Any, ...]:
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)
-        run = Run(Lockstep, steps=120, plant=toy, program=program(UNUSUAL[what]), beside=LoopServices(commands=trace))
+        run = Run(Lockstep, steps=120, plant=toy, program=program(UNUSUAL[what]), services=LoopServices(commands=trace))
         message = run.server.report()
         peer = {key: value for key, value in message["peers"][0].items() if key not in ("late", "state")}
         return run, (trace.command.tolist(), trace.outcome.tolist(), trace.seq.tolist(), message["rejected"], peer)
@@ -178,7 +178,7 @@ def test_policies_stand_in_within_the_compiled_step(policy: str, monkeypatch: An
         trace = CommandTrace(toy.actuators, toy.outputs, 120)
         what = "if 60 <= k < 70: continue"
         run = Run(
-            realtime, steps=120, plant=toy, program=program(what), beside=LoopServices(commands=trace), miss=policy
+            realtime, steps=120, plant=toy, program=program(what), services=LoopServices(commands=trace), miss=policy
         )
         return run, trace
 
