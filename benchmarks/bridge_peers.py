@@ -223,7 +223,7 @@ def dds(domain: str) -> None:
     from rtmms_bridges.dds import configuration
     from rtmms_bridges.messages.ros2 import JointState, Odometry
 
-    stored = Domain(int(domain), configuration("127.0.0.1"))
+    dds_domain = Domain(int(domain), configuration("127.0.0.1"))
     participant = DomainParticipant(int(domain))
     plain = Policy.DataRepresentation(use_cdrv0_representation=True)
     qos = Qos(Policy.Reliability.Reliable(0), Policy.History.KeepLast(10), plain)
@@ -238,7 +238,7 @@ def dds(domain: str) -> None:
 
     topic = Topic(participant, "rt/bench/odom", Odometry)
     reader = DataReader(participant, topic, qos=qos, listener=Answer())
-    while reader is not None and stored is not None:
+    while reader is not None and dds_domain is not None:
         time.sleep(1.0)
 
 

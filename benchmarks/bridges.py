@@ -96,19 +96,19 @@ def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
     for rate in rates:
         print(f"{name} at {rate:g} Hz", file=sys.stderr)
         try:
-            with ROWS[name](rate) as arguments:
-                result[f"{rate:g}"] = exchange(arguments, PLANTS.get(name, Stamper)(1.0 / rate), seconds)
+            with ROWS[name](rate) as bridge_spec:
+                result[f"{rate:g}"] = exchange(bridge_spec, PLANTS.get(name, Stamper)(1.0 / rate), seconds)
         except NotHere as missing:
             return {"skipped": {"skipped": f"no {missing} here"}}
     return result
 
 
-def exchange(arguments: str, plant: Stamper, seconds: float) -> dict[str, Any]:
+def exchange(bridge_spec: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     """Measure a bridge with the plant's server.
 
     Parameters
     ----------
-    arguments : str
+    bridge_spec : str
         Words of the bridge.
     plant : Stamper
         The plant.
@@ -126,7 +126,7 @@ def exchange(arguments: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     )
     with server, tempfile.TemporaryFile("w+") as printed:
         bridge = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", arguments, "--once", "--exchange",
+            [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", bridge_spec, "--once", "--exchange",
              server.endpoints["exchange"]], stdout=printed, stderr=printed,
         )  # fmt: skip
         try:
@@ -159,7 +159,7 @@ def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dic
     warm, steps = max(20, round(rate * _WARM)), round(rate * seconds)
     out: list[float] = []
     back: list[float] = []
-    observed, first, begun = 0.0, -1, monotonic_ns()
+    last_stamp, first, begun = 0.0, -1, monotonic_ns()
     step = 0
     until_peer = monotonic() + _PATIENCE_S
     plant.begin()
@@ -173,8 +173,8 @@ def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dic
         server.collect(step, command, deadline)
         now = monotonic()
         sent, received = plant.read(command)
-        if sent != observed:
-            observed = sent
+        if sent != last_stamp:
+            last_stamp = sent
             first = step if first < 0 else first
             if step >= first + warm:
                 out.append(1e6 * (received - sent))

@@ -89,10 +89,10 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     values: dict[str, Any] = {"coupling": coupling} if coupling else {}
     plant: Any = rtmms.load(robot, **values)
     robot = f"{robot}, {coupling}" if coupling else robot
-    route = round(SETTLE_S / plant.dt)
-    for k in range(route):
+    settle_steps = round(SETTLE_S / plant.dt)
+    for k in range(settle_steps):
         plant.step(_command(plant, k))
-    command = _command(plant, route)
+    command = _command(plant, settle_steps)
     fork = plant.fork()
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
     arguments[: len(fork.entry.arguments)] = fork.entry.arguments

@@ -74,11 +74,16 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
             began = time.perf_counter()
             pool(whole, every=episodes.steps)
             rollout.append(time.perf_counter() - began)
-    count, item, other = runs * steps, min(environment[1:]), min(rollout[1:])
+    count, environment_s, other = runs * steps, min(environment[1:]), min(rollout[1:])
     return {
-        "task": task, "runs": runs, "step_s": episodes.task.step_s, "steps_s": count / item, "rollout_s": count / other,
-        "overhead": item / other - 1.0, "sensors": item / min(through_sensors[1:]),
-    }  # fmt: skip
+        "task": task,
+        "runs": runs,
+        "step_s": episodes.task.step_s,
+        "steps_s": count / environment_s,
+        "rollout_s": count / other,
+        "overhead": environment_s / other - 1.0,
+        "sensors": environment_s / min(through_sensors[1:]),
+    }
 
 
 @requires(lambda **_: [module("gymnasium", "gym")])

@@ -268,14 +268,14 @@ def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
     good = (stamps[:, DONE] > 0) & (got > 0) & (stamps[:, WOKEN] > 0) & (stamps[:, READ] >= stamps[:, WOKEN])
     good[: len(stamps) // 10] = False
     s, got = stamps[good], got[good]
-    used = {
+    durations = {
         "pack": s[:, PACKED], "send": s[:, SENT] - s[:, BEGUN], "to peer": got - s[:, SENT],
         "to plant": s[:, WOKEN] - got, "receive": s[:, READ] - s[:, WOKEN], "validate": s[:, DONE] - s[:, READ],
         "exchange": s[:, DONE] - s[:, BEGUN],
     }  # fmt: skip
     answered = len(stamps) - len(stamps) // 10
     return {"missed": int(answered - np.count_nonzero(stamps[len(stamps) // 10 :, DONE])), "steps": answered,
-            **{name: quantiles(values) if len(values) else None for name, values in used.items()}}  # fmt: skip
+            **{name: quantiles(values) if len(values) else None for name, values in durations.items()}}  # fmt: skip
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

@@ -28,16 +28,16 @@ def main() -> int:
     int
         0.
     """
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("endpoint")
-    arguments.add_argument("claim")
-    arguments.add_argument("file")
-    arguments.add_argument("--keys", type=Path)
-    arguments.add_argument("--libzmq", action="store_true")
-    arguments.add_argument("--core", type=int)
-    arguments.add_argument("--priority", type=int, default=0)
-    arguments.add_argument("--steps", type=int, required=True)
-    asked = arguments.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("endpoint")
+    parser.add_argument("claim")
+    parser.add_argument("file")
+    parser.add_argument("--keys", type=Path)
+    parser.add_argument("--libzmq", action="store_true")
+    parser.add_argument("--core", type=int)
+    parser.add_argument("--priority", type=int, default=0)
+    parser.add_argument("--steps", type=int, required=True)
+    asked = parser.parse_args()
     stamps = array("q", [0]) * asked.steps
     keys = None if asked.keys is None else read_client(asked.keys)
     hello = Hello(f"peer {asked.claim}", (asked.claim,), ("velocity",))

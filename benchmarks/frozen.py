@@ -362,8 +362,8 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
     done = command(folder, *run, "--log", "run.mcap")
     report = json.loads(done.stdout)
     report["schedule"].pop("trial_us", None)  # measured times
-    stored = {key: value for key, value in report.items() if key not in CHANGING}
-    yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(stored))}
+    steady_fields = {key: value for key, value in report.items() if key not in CHANGING}
+    yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(steady_fields))}
     command(folder, "log", "csv", "run.mcap", "-o", "run.csv")
     table = folder / "run.csv"
     yield "log as a table", {"digest": digest(_without_times(table.read_text())) if table.exists() else "none"}
@@ -373,8 +373,8 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
 def _without_times(table: str) -> bytes:
     """Return a table of a log without its columns in ns, which depend on the machine."""
     rows = [line.split(",") for line in table.splitlines()]
-    stored = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
-    return "\n".join(",".join(row[k] for k in stored) for row in rows).encode()
+    columns = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
+    return "\n".join(",".join(row[k] for k in columns) for row in rows).encode()
 
 
 WRONG = (

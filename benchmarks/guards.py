@@ -145,12 +145,12 @@ def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
         return Run(*nowhere, "refused", str(refusal))
     steps, work = round(case.seconds / dt), 0.0
     monitor = Monitor(plant.step_error_estimator()) if watched else None
-    observed = max(1, steps // PLACES)
-    while steps % observed:
-        observed -= 1
-    observed = parts if parts > 1 else observed  # of the truth every step of the line, so that nothing is interpolated
-    times: Array = np.linspace(0.0, steps * dt, steps // observed + 1)
-    places = np.empty((steps // observed + 1, 3))
+    stride = max(1, steps // PLACES)
+    while steps % stride:
+        stride -= 1
+    stride = parts if parts > 1 else stride  # of the truth every step of the line, so that nothing is interpolated
+    times: Array = np.linspace(0.0, steps * dt, steps // stride + 1)
+    places = np.empty((steps // stride + 1, 3))
     places[0] = plant.observe()["position"]
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.step_error_estimator().room()
     reader, counted_up, moved = plant.step_error_estimator(), "work" in plant.observe(), 0.0
@@ -166,9 +166,9 @@ def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
             if monitor is not None:
                 monitor.after(command)
                 stopped = stopped or monitor.hopeless
-            if (k + 1) % observed == 0:
+            if (k + 1) % stride == 0:
                 reader.keep(state)
-                places[(k + 1) // observed] = state.position
+                places[(k + 1) // stride] = state.position
                 done = before if state.work is None else float(state.work.sum())
                 moved, before = moved + abs(done - before), done
             if not counted_up:
@@ -298,12 +298,12 @@ def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         for what in ("path", "power"):
             result = ratios(every, whose, what)
             if len(result):
-                low, least, median, maximum, high = (
+                low, least, median, percentile_97, high = (
                     float(q) for q in np.quantile(result, (0.0, 0.025, 0.5, 0.975, 1.0))
                 )
                 within = float(np.mean((result >= 1.0 / MAX_FACTOR) & (result <= MAX_FACTOR)))
                 rows.append({"estimate": whose, "of": what, "cells": len(result), "least": low, "2.5 %": least,
-                             "median": median, "97.5 %": maximum, "most": high, "within": within,
+                             "median": median, "97.5 %": percentile_97, "most": high, "within": within,
                              "holds": within >= MIN_SHARE and low >= MIN_RATIO and high <= MAX_RATIO})  # fmt: skip
     return rows
 
@@ -386,10 +386,13 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                 print(table(case, cells), flush=True)
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
                     off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
-                    extra = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
+                    estimates = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
                               (cell.estimated_path, cell.estimated_power)]  # fmt: skip
-                    print(f"    {cell.dt:<8.3g} path {off[0]} (estimated {extra[0]}), power {off[1]} ({extra[1]}); "
-                          f"{cell.verdict} {cell.fate} {cell.text}")  # fmt: skip
+                    print(
+                        f"    {cell.dt:<8.3g} path {off[0]} (estimated {estimates[0]}), power {off[1]} "
+                        f"({estimates[1]}); "
+                        f"{cell.verdict} {cell.fate} {cell.text}"
+                    )
     counts, fit = counted(every), calibration(every)
     misfit = any(row["estimate"] == "estimated" and not row["holds"] for row in fit)
     if as_json:

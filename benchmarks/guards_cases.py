@@ -193,10 +193,10 @@ def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: floa
     Callable[[float], Array]
         Function of the time, s.
     """
-    middle, maximum, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
+    middle, amplitude, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
 
     def command(time: float) -> Array:
-        result: Array = middle + maximum * np.sin(2.0 * pi * frequency_hz * time - behind)
+        result: Array = middle + amplitude * np.sin(2.0 * pi * frequency_hz * time - behind)
         return result
 
     return command
@@ -204,8 +204,8 @@ def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: floa
 
 def _loader(robot: str, **values: Any) -> Callable[[float], Any]:
     def load(dt: float) -> Any:
-        current: dict[str, Any] = {"step_s": dt} if robot == "moth" else {}
-        return rtmms.load(robot, dt=dt, **values, **current)
+        step_options: dict[str, Any] = {"step_s": dt} if robot == "moth" else {}
+        return rtmms.load(robot, dt=dt, **values, **step_options)
 
     return load
 
@@ -386,11 +386,11 @@ def limits(small: bool = False, methods: tuple[str, ...] = TREE_METHODS) -> Iter
 
 def _jumping(size: tuple[float, ...]) -> Callable[[float], Array]:
     """Return sines that are sampled every HELD_S, and held between."""
-    maximum, at_once = np.array(size), np.arange(len(size))
+    amplitude, at_once = np.array(size), np.arange(len(size))
 
     def command(time: float) -> Array:
         held = HELD_S * math.floor(time / HELD_S + 1e-6)
-        result: Array = maximum * np.sin((5.0 + 2.0 * at_once) * held + at_once)
+        result: Array = amplitude * np.sin((5.0 + 2.0 * at_once) * held + at_once)
         return result
 
     return command

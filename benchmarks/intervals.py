@@ -87,8 +87,8 @@ def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
         Errors of the fitted parameters, in standard errors.
     """
     chance = np.random.default_rng(seed)
-    current = parameter_values(rtmms.load(ROBOT))
-    truth: dict[str, Any] = {name: float(current[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
+    true_values = parameter_values(rtmms.load(ROBOT))
+    truth: dict[str, Any] = {name: float(true_values[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
     columns = record(truth, seconds, noise_m, chance)
     markers = list(dict.fromkeys(name.partition("[")[0] for name in columns if "[" in name))
     result = rtmms.identify(

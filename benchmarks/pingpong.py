@@ -144,13 +144,13 @@ def main() -> int:
     int
         0.
     """
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("kind", choices=list(KINDS))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=list(KINDS))
     for name in ("core", "priority", "period_us", "state_bytes", "command_bytes"):
-        arguments.add_argument(f"--{name}", type=int, required=True)
-    arguments.add_argument("--seconds", type=float, required=True)
-    arguments.add_argument("--endpoint", default="")
-    asked = arguments.parse_args()
+        parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--endpoint", default="")
+    asked = parser.parse_args()
 
     def settle() -> None:
         os.sched_setaffinity(0, {asked.core})

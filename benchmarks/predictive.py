@@ -188,16 +188,26 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES if seeds else ():
         results = [measured(scenario, seed) for seed in range(1, seeds + 1)]
-        stored = [item for item in results if item[0] is not None]
+        finished_runs = [item for item in results if item[0] is not None]
         means = [
-            sum(float(item[k] or 0.0) for item in stored) / len(stored) if len(stored) == seeds else None
+            sum(float(item[k] or 0.0) for item in finished_runs) / len(finished_runs)
+            if len(finished_runs) == seeds
+            else None
             for k in range(3)
         ]
-        rows.append({
-            "course": course, "controller": controller, "target_cm": target, "mean_cm": means[0],
-            "worst_cm": max((item[0] for item in stored if item[0] is not None), default=None), "power_w": means[1],
-            "speed_m_s": means[2], "runs": seeds, "lost": seeds - len(stored),
-        })  # fmt: skip
+        rows.append(
+            {
+                "course": course,
+                "controller": controller,
+                "target_cm": target,
+                "mean_cm": means[0],
+                "worst_cm": max((item[0] for item in finished_runs if item[0] is not None), default=None),
+                "power_w": means[1],
+                "speed_m_s": means[2],
+                "runs": seeds,
+                "lost": seeds - len(finished_runs),
+            }
+        )
         print_text(f"{course}, {controller}: done", err=True)
     result = {"commit": setting.commit(), "rows": rows, "realtime": loops, "seconds": seconds}
     if as_json:

@@ -88,7 +88,7 @@ def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
     arguments[: len(fork.entry.arguments)] = fork.entry.arguments
     first, _ = plant.present()
-    alone, item, two = [], [], []
+    alone, one_thread, two = [], [], []
     _time(plant, commands[:1], 1)
     result: Any = None
     for _ in range(blocks):
@@ -104,7 +104,7 @@ def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
                 raise rtmms.RtmmsError(f"bench rollout: {robot} failed at step {done}")
         alone.append(took / 1e3 / runs / steps)
         us, result = _time(plant, commands, 1)
-        item.append(us)
+        one_thread.append(us)
         two.append(_time(plant, commands, 2)[0])
     same = all(
         again.final == result.final and all(np.array_equal(again.outputs[n], result.outputs[n]) for n in result.outputs)
@@ -112,9 +112,17 @@ def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
     )
     plant.restore(start)
     return {
-        "robot": robot, "compiled": True, "runs": runs, "steps": steps, "alone_us": min(alone), "rollout_us": min(item),
-        "ratio": min(item) / min(alone), "two_us": min(two), "speed_up": min(item) / min(two), "same_bits": same,
-    }  # fmt: skip
+        "robot": robot,
+        "compiled": True,
+        "runs": runs,
+        "steps": steps,
+        "alone_us": min(alone),
+        "rollout_us": min(one_thread),
+        "ratio": min(one_thread) / min(alone),
+        "two_us": min(two),
+        "speed_up": min(one_thread) / min(two),
+        "same_bits": same,
+    }
 
 
 def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int = 3, robot: str = "") -> int:

@@ -256,12 +256,16 @@ def print_result(result: Mapping[str, Any]) -> None:
           f"{schedule['skipped']} periods skipped")  # fmt: skip
     causes = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
     print(f"causes of misses and overruns: {causes or 'none'}")
-    results = result["unexplained"]
+    unexplained_counts = result["unexplained"]
     if result["stall_detector"].get("present"):
-        print(f"not explained by the machine: {results['misses']} misses ({results['misses_percent']:.4f} %), "
-              f"{results['overruns']} overruns ({results['overruns_percent']:.4f} %); its stalls touch "
-              f"{100 * result['stall_detector']['base_rate']:.2f} % of all periods")  # fmt: skip
-    for item in results["listed"][:50]:
+        print(
+            f"not explained by the machine: {unexplained_counts['misses']} misses "
+            f"({unexplained_counts['misses_percent']:.4f} %), "
+            f"{unexplained_counts['overruns']} overruns ({unexplained_counts['overruns_percent']:.4f} %); "
+            "its stalls touch "
+            f"{100 * result['stall_detector']['base_rate']:.2f} % of all periods"
+        )
+    for item in unexplained_counts["listed"][:50]:
         print(f"  step {item['step']}: miss {item['miss']}, overrun {item['overrun']}; wake {item['wake_us']:.0f}, "
               f"exchange {item['exchange_us']:.0f}, plant {item['plant_us']:.0f}, "
               f"whole {item['total_us']:.0f} us")  # fmt: skip

@@ -71,8 +71,8 @@ def _sensor_table(name: str) -> str:
         return parameters_table(Sensor)
     kind = RelativeSensor if name == "sight" else KINDS[name]
     shared = {field.name for field in fields(Sensor)} - {"rate_hz", *TYPICAL[name]}
-    current = [field.name for field in fields(kind) if field.name not in shared]
-    return parameters_table(kind, names=current, typical=TYPICAL[name])
+    field_names = [field.name for field in fields(kind) if field.name not in shared]
+    return parameters_table(kind, names=field_names, typical=TYPICAL[name])
 
 
 def _bridge_table(name: str) -> str:
@@ -216,12 +216,12 @@ def stale(root: Path) -> dict[str, str]:
     ModelError
         A page has a wrong mark.
     """
-    stored: dict[str, Any] = {}
+    reports: dict[str, Any] = {}
 
     def result(name: str) -> Any:
-        if name not in stored:
-            stored[name] = json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        return stored[name]
+        if name not in reports:
+            reports[name] = json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        return reports[name]
 
     def part(name: str) -> str:
         write, of = PARTS[name]

@@ -112,9 +112,9 @@ def machine(result: Result) -> str:
     str
         A phrase.
     """
-    results, load = result["machine"], result["load"][0]
-    cores = "one core" if results["cores"] == 1 else f"{results['cores']} cores"
-    text = f"{results['cpu']}, {cores}, {result['at'][:10]}"
+    hardware, load = result["machine"], result["load"][0]
+    cores = "one core" if hardware["cores"] == 1 else f"{hardware['cores']} cores"
+    text = f"{hardware['cpu']}, {cores}, {result['at'][:10]}"
     return text if load is None else f"{text}, load {load[0]:.1f} at the start"
 
 
@@ -240,9 +240,9 @@ def ratios(loop: Result) -> str:
     def cell(result: Result, key: str) -> str:
         cells = []
         for q in ("p50", "p99"):
-            value, maximum = result.get(f"{key}_{q}"), TARGETS.get(f"{key}_{q}")
-            if maximum is not None:
-                cells.append(bold(number(value, 2), value is not None and value > maximum))
+            value, target = result.get(f"{key}_{q}"), TARGETS.get(f"{key}_{q}")
+            if target is not None:
+                cells.append(bold(number(value, 2), value is not None and value > target))
         return "; ".join(cells)
 
     return table(heads, ([name_of(case), *(cell(case["ratios"], key) for key in RATIOS.values())]

@@ -484,9 +484,9 @@ def cases() -> list[Case]:
                       1e3 * 2.0 / ((fin.mass + fin.added[1]) * omega**2), heave))  # fmt: skip
 
     def ideal(move: Mover) -> float:
-        current = move is by_rtmms
+        is_rtmms = move is by_rtmms
         begin = Motion(np.zeros(3), np.array(tumbling.velocity), np.array(tumbling.angular_velocity))
-        return _energy(uneven, move(uneven, tumbling, 2.0, 1e-3), current) / _energy(uneven, begin, current)
+        return _energy(uneven, move(uneven, tumbling, 2.0, 1e-3), is_rtmms) / _energy(uneven, begin, is_rtmms)
 
     result.append(Case("power balance without drag: E(2 s) / E(0)", "", 1.0, ideal))
     draggy = replace(ball, drag_area=drag * area, coefficient=drag)

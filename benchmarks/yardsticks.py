@@ -81,10 +81,10 @@ def cyclictest(seconds: float, period_us: int, priority: int, core: int | None =
     match = re.search(r"# Max Latencies: (\d+)", child.stdout)
     out: dict[str, Any] = {"wakeups": total, "max": int(match[1]) if match else max(k for k, n in counts.items() if n)}
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999)):
-        observed = 0
+        wakeups = 0
         for value, n in sorted(counts.items()):
-            observed += n
-            if observed >= share * total:
+            wakeups += n
+            if wakeups >= share * total:
                 out[name] = value
                 break
     out["later_than_half_period"] = total - sum(n for value, n in counts.items() if value <= period_us // 2)
@@ -128,7 +128,7 @@ def pingpong(
             [sys.executable, "-P", "-m", "rtmms_benchmarks.pingpong", kind, *map(str, arguments)],
             capture_output=True, text=True, timeout=3 * seconds + 60, check=False,
         )  # fmt: skip
-        observed = stalls()
+        stall_list = stalls()
     if child.returncode or not child.stdout:
         lines = child.stderr.strip().splitlines()
         return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
@@ -137,7 +137,7 @@ def pingpong(
     limit = max(60_000, int((deadline_us * 1e3 - np.median(exchange)) / 2))
     bad = np.flatnonzero(wake + exchange > deadline_us * 1e3)
     explained = sum(
-        overlaps_stall(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, observed) for k in bad
+        overlaps_stall(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, stall_list) for k in bad
     )  # fmt: skip
     return {
         "wake": quantiles(raw["wake"]), "exchange": quantiles(raw["exchange"]), "steps": len(wake),

@@ -167,11 +167,11 @@ class Can(rtmms.Bridge):
         import cantools
 
         if self._dbc == OWN_DBC:
-            current = RobotDbc(plant, self.first_id, self.cycle_ms)
-            database = cantools.database.load_string(current.text, "dbc")
-            signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in current.signals.items()}
+            robot_dbc = RobotDbc(plant, self.first_id, self.cycle_ms)
+            database = cantools.database.load_string(robot_dbc.text, "dbc")
+            signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in robot_dbc.signals.items()}
             granted = set(plant.granted) - set(self._driven)
-            channels = {word: name for word, name in current.channels.items() if name in granted}
+            channels = {word: name for word, name in robot_dbc.channels.items() if name in granted}
             self._map = ChannelMap(ChannelMapping(channel=word, actuator=name) for word, name in channels.items())
         else:
             database = load(self.dbc)
@@ -182,15 +182,15 @@ class Can(rtmms.Bridge):
             self._sent.append(Sent(layout, fields, (message.cycle_time or self.cycle_ms) * 1e-3))
         for k, item in enumerate(self._sent):
             item.phase = k / len(self._sent)
-        arguments = {entry.channel: entry.channel for entry in self._map.entries}
-        for name, (message, fields) in by_message(database, arguments, "channels").items():
+        channel_names = {entry.channel: entry.channel for entry in self._map.entries}
+        for name, (message, fields) in by_message(database, channel_names, "channels").items():
             if any(entry.layout.message.name == name for entry in self._sent):
                 raise rtmms.ModelError(
                     f"channels: message '{name}': the robot sends this message itself; choose another for commands"
                 )
             layout = self._layout(message, fields, "channels")
-            used = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
-            self._driving_messages[layout.identifier, layout.extended] = used
+            driving_message = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
+            self._driving_messages[layout.identifier, layout.extended] = driving_message
         if self.claim and not self._driving_messages and self._dbc != OWN_DBC:
             raise rtmms.ModelError("claim: expected channels=..., which map signals to the actuators, got none")
 
@@ -198,10 +198,11 @@ class Can(rtmms.Bridge):
         layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
         if layout.fd and not self.fd:
             raise rtmms.ModelError(f"dbc: message '{message.name}': expected fd=true, as this is a message of CAN FD")
-        current = layout.reserved_signals & set(fields)
-        if current:
+        reserved_names = layout.reserved_signals & set(fields)
+        if reserved_names:
             raise rtmms.ModelError(
-                f"{place}: '{message.name}.{min(current)}' is a counter or a checksum, which the bridge computes; "
+                f"{place}: '{message.name}.{min(reserved_names)}' is a counter or a checksum, which the "
+                "bridge computes; "
                 "remove the signal"
             )
         return layout
@@ -279,10 +280,10 @@ class Can(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_frame(self, frame: Any) -> None:
-        used = self._driving_messages.get((frame.arbitration_id, frame.is_extended_id))
-        if used is not None:
+        driving_message = self._driving_messages.get((frame.arbitration_id, frame.is_extended_id))
+        if driving_message is not None:
             with self.counts.message():
-                self._take(used, bytes(frame.data))
+                self._take(driving_message, bytes(frame.data))
         elif not frame.is_extended_id:
             try:
                 now, data = monotonic(), bytes(frame.data)

@@ -233,12 +233,12 @@ class Helics(rtmms.Bridge):
         if self.waits:
             self.io.post("pause")  # the first step waits for the others, however long they take
             self._paused = True
-        arguments = FederateConfig(
+        config = FederateConfig(
             self._name, self.core, self._core_words(), tuple(ports), tuple(result.values()),
             f"{self._name}/command" if self.commands != "inputs" and plant.granted else "",
             self.realtime, self.rt_lag_s, self.rt_lead_s,
         )  # fmt: skip
-        self._federate = Federate(arguments, self._inbox.put)
+        self._federate = Federate(config, self._inbox.put)
         self._federate.start()
 
     @override

@@ -319,11 +319,11 @@ class Px4(ParameterBridge):
         if not self.waits and self._here and not self._in_lock:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
-    def _send_sensors(self, motion: Motion, us: int, current: Read | None = None) -> None:
+    def _send_sensors(self, motion: Motion, us: int, reading: Read | None = None) -> None:
         fields = ACCEL | GYRO | (MAG if self._due("mag", us) else 0) | (BARO if self._due("baro", us) else 0)
         sensors = self._sensors
         try:
-            sensors.feel(motion, current)
+            sensors.feel(motion, reading)
             messages = [sensors.imu(motion, us, fields)]
             if self._due("gps", us):
                 messages.append(sensors.gps(motion, us))

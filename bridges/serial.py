@@ -35,8 +35,8 @@ def fuzzed() -> Fuzzed:
     Fuzzed
         The code to try, and valid samples.
     """
-    arguments = ("=171:u8", "seq:u8", "1:i16:1000", "2:f32")
-    unpack = Unpacker([Packed.from_word(word, "") for word in arguments], "little", "")
+    field_texts = ("=171:u8", "seq:u8", "1:i16:1000", "2:f32")
+    unpack = Unpacker([Packed.from_word(word, "") for word in field_texts], "little", "")
     reasons: list[str] = []
     stream = Deframer(unpack.size, reasons.append)
 

@@ -74,8 +74,8 @@ def fuzzed_struct() -> Fuzzed:
     Fuzzed
         The code to try, and valid samples.
     """
-    arguments = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
-    unpack = Unpacker([Packed.from_word(word, "") for word in arguments], "little", "")
+    field_texts = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
+    unpack = Unpacker([Packed.from_word(word, "") for word in field_texts], "little", "")
     return fuzz(unpack), [unpack.struct.pack(43981, 1, 250, 0.5, -0.5)]
 
 

@@ -72,10 +72,10 @@ class Allocation:
         self._laws = [_inverse_law(item, channel) for item, channel in zip(granted, channels, strict=True)]
         self._lower = np.array([float(thrusts[0]) for _, thrusts in self._laws])
         self._upper = np.array([float(thrusts[-1]) for _, thrusts in self._laws])
-        values = self.matrix @ self.inverse
+        product = self.matrix @ self.inverse
         for axis in needed:
             k = AXES.index(axis)
-            if not np.allclose(values[:, k], np.eye(6)[k], atol=1e-6):
+            if not np.allclose(product[:, k], np.eye(6)[k], atol=1e-6):
                 raise rtmms.ModelError(
                     f"controller '{controller}': expected thrusters that push along {axis} alone, got "
                     f"{', '.join(self.names)} of {plant.robot}, which cannot"
@@ -131,8 +131,8 @@ class Allocation:
 
 def _wrench(item: Mapping[str, Any]) -> Array:
     """Return the wrench (6,) of a newton of a thruster about the body's origin."""
-    place, route = np.asarray(item["position"], dtype=float), np.asarray(item["direction"], dtype=float)
-    return np.concatenate([route, np.cross(place, route) + float(item.get("moment", 0.0)) * route])
+    place, direction = np.asarray(item["position"], dtype=float), np.asarray(item["direction"], dtype=float)
+    return np.concatenate([direction, np.cross(place, direction) + float(item.get("moment", 0.0)) * direction])
 
 
 def _inverse_law(item: Mapping[str, Any], channel: rtmms.Channel) -> tuple[Array, Array]:

@@ -73,10 +73,10 @@ class ComputedTorque(rtmms.Controller):
         parameters = {
             name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}
         }
-        local = build(eel.Eel, parameters)
-        current = Flow((local.current_x_m_s, local.current_y_m_s, local.current_z_m_s))
-        model = eel.model_of(local)
-        self._inverse = Inverse(model, current, strip_nodes=local.nodes)
+        eel_parameters = build(eel.Eel, parameters)
+        current = Flow((eel_parameters.current_x_m_s, eel_parameters.current_y_m_s, eel_parameters.current_z_m_s))
+        model = eel.model_of(eel_parameters)
+        self._inverse = Inverse(model, current, strip_nodes=eel_parameters.nodes)
         gait = {
             name: getattr(self, name)
             for name in ("gait", "amplitude_rad", "period_s", "wavelength_m", "yaw_offset_rad", "pitch_offset_rad")

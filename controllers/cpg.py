@@ -159,8 +159,8 @@ class Cpg(rtmms.Controller):
         """
         values = []
         for name in _SIDE_PARAMETERS:
-            current = getattr(self, f"{side}_{name}")
-            value = getattr(self, name) if current is None else current
+            side_value = getattr(self, f"{side}_{name}")
+            value = getattr(self, name) if side_value is None else side_value
             values.append(radians(_MANTA[name] if value is None else value))
         return Stroke(*values)
 

@@ -125,8 +125,8 @@ class DepthHold(rtmms.Controller):
         self._allocation = Allocation(plant, ("heave", "yaw"), "depth_hold")
         self._senses.start(plant)
         known: Mapping[str, Any] = plant.parameters or {}
-        for axis, current in _INERTIA.items():
-            parts = [known.get(current), known.get(f"added_{axis}_{_UNIT[axis]}")]
+        for axis, inertia_name in _INERTIA.items():
+            parts = [known.get(inertia_name), known.get(f"added_{axis}_{_UNIT[axis]}")]
             if all(isinstance(part, int | float) for part in parts):
                 setattr(self, f"{axis}_{_UNIT[axis]}", float(sum(parts)))  # type: ignore[arg-type]
         for axis, unit in _UNIT.items():

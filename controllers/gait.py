@@ -132,10 +132,10 @@ class Gait(rtmms.Controller):
             x = (time - memory[_FROM]) / ramp
             strength = x * x * x * (10.0 + x * (6.0 * x - 15.0))
         for fin in range(2):
-            current = memory[_FINS + fin * _FIN : _FINS + (fin + 1) * _FIN]
-            cycle = current[_OMEGA] * time + current[_BEHIND]
-            front = current[_FRONT] * sin(cycle + current[_PHASE]) + current[_BIAS]  # alpha1
-            back = current[_BACK] * sin(cycle) + current[_BIAS]  # alpha2
+            fin_memory = memory[_FINS + fin * _FIN : _FINS + (fin + 1) * _FIN]
+            cycle = fin_memory[_OMEGA] * time + fin_memory[_BEHIND]
+            front = fin_memory[_FRONT] * sin(cycle + fin_memory[_PHASE]) + fin_memory[_BIAS]  # alpha1
+            back = fin_memory[_BACK] * sin(cycle) + fin_memory[_BIAS]  # alpha2
             command[2 * fin], command[2 * fin + 1] = strength * front, strength * back
 
     def _begin(self) -> None:
@@ -156,7 +156,7 @@ class Gait(rtmms.Controller):
         """Return amplitude, angular frequency, phase and bias of a side in rad and rad/s."""
         values = []
         for name in ("amplitude_deg", "frequency_hz", "phase_deg", "bias_deg"):
-            current = getattr(self, f"{side}_{name}")
-            values.append(float(getattr(self, name) if current is None else current))
+            side_value = getattr(self, f"{side}_{name}")
+            values.append(float(getattr(self, name) if side_value is None else side_value))
         amplitude, frequency, phase, bias = values
         return radians(amplitude), 2.0 * pi * frequency, radians(phase), radians(bias)

@@ -116,14 +116,14 @@ def most_of(amplitude_deg: float, turn: str) -> StrokeLimits:
     return StrokeLimits(radians(amplitude_deg), STROKE_LIMITS.lead, STROKE_LIMITS.incidence, STROKE_LIMITS.bias, turn)
 
 
-def checked_gains(controller: str, current: Any) -> Gains:
+def checked_gains(controller: str, instance: Any) -> Gains:
     """Return the gains among a controller's parameters.
 
     Parameters
     ----------
     controller : str
         Name of the controller, for messages.
-    current : Any
+    instance : Any
         The controller.
 
     Returns
@@ -137,7 +137,7 @@ def checked_gains(controller: str, current: Any) -> Gains:
         A gain is out of range; the message names it.
     """
     gains = Gains(
-        **{field.name: getattr(current, field.name) for field in fields(Gains) if hasattr(current, field.name)}
+        **{field.name: getattr(instance, field.name) for field in fields(Gains) if hasattr(instance, field.name)}
     )
     check_parameters(f"controller '{controller}': ", gains)
     return gains

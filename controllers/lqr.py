@@ -127,12 +127,12 @@ class Lqr(rtmms.Controller):
         changed = {name: value for name, value in values.items() if name in default and value != default[name]}
         amplitude = changed.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
         load: Any = moth.load
-        current = load(dt=plant.dt, **changed)
-        if amplitude is not None and current.parameters.amplitude_rad != amplitude:
-            current = load(dt=plant.dt, amplitude_rad=amplitude, **changed)
-        origin = current.vector.copy()
-        chart = _Body(current)
-        linear = stroke_map(current, chart, self._steps)
+        moth_plant = load(dt=plant.dt, **changed)
+        if amplitude is not None and moth_plant.parameters.amplitude_rad != amplitude:
+            moth_plant = load(dt=plant.dt, amplitude_rad=amplitude, **changed)
+        origin = moth_plant.vector.copy()
+        chart = _Body(moth_plant)
+        linear = stroke_map(moth_plant, chart, self._steps)
         q = np.diag([1.0 / s**2 for s in (self.position_m, self.attitude_rad, self.velocity_m_s, self.rate_rad_s)
                      for _ in range(3)])  # fmt: skip
         r = np.eye(4) / self.word**2
@@ -146,12 +146,12 @@ class Lqr(rtmms.Controller):
         return gain, np.concatenate([origin[:7], chart.twist(origin)])
 
 
-def stroke_map(current: Any, chart: Any, steps: int) -> Any:
+def stroke_map(moth_plant: Any, chart: Any, steps: int) -> Any:
     """Return the map of a stroke by four variables that are held for it.
 
     Parameters
     ----------
-    current : Any
+    moth_plant : Any
         The moth, on its hovering orbit.
     chart : Any
         Coordinates of its pose and twist.
@@ -168,10 +168,10 @@ def stroke_map(current: Any, chart: Any, steps: int) -> Any:
     from rtmms.analysis.period_map import period_map
 
     def commands(variables: Any) -> Any:
-        return np.tile(current.neutral + variables, (steps, 1))
+        return np.tile(moth_plant.neutral + variables, (steps, 1))
 
-    inputs = [channel.name for channel in current.actuators]
-    return period_map(current, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)
+    inputs = [channel.name for channel in moth_plant.actuators]
+    return period_map(moth_plant, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)
 
 
 class _Body:

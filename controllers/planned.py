@@ -126,14 +126,14 @@ def refuse_unknown_model(robot: str) -> None:
         raise rtmms.ModelError(f"controller 'predictive': model: {fault}") from None
 
 
-def refuse_other_plant(robot: str, current: Sequence[str], names: Sequence[str], plant: str) -> None:
+def refuse_other_plant(robot: str, actuator_names: Sequence[str], names: Sequence[str], plant: str) -> None:
     """Refuse a plant of another robot than the model's.
 
     Parameters
     ----------
     robot : str
         Name of the model's robot.
-    current : Sequence[str]
+    actuator_names : Sequence[str]
         The model's actuators, where none of them identifies the robot by itself.
     names : Sequence[str]
         The plant's actuators.
@@ -148,7 +148,7 @@ def refuse_other_plant(robot: str, current: Sequence[str], names: Sequence[str],
     import rtmms
 
     sign = SIGN_OF.get(robot)
-    other = tuple(names) != tuple(current) if sign is None else sign not in names
+    other = tuple(names) != tuple(actuator_names) if sign is None else sign not in names
     if other:
         raise rtmms.ModelError(
             f"controller 'predictive': model: the plant '{plant}' is not a {robot}; give model= one of "

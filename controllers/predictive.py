@@ -179,24 +179,24 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
         if self.model not in ROBOTS:
             refuse_unknown_model(self.model)
-        values = plan_defaults(self.model, self.method)
+        plan_settings = plan_defaults(self.model, self.method)
         if self.method == LINEAR and self.cost:
             raise rtmms.ModelError(
                 "controller 'predictive': cost: expected none with method=linear, which has its own; give "
                 "another method"
             )
-        if values is ANY and not self.cost:
+        if plan_settings is ANY and not self.cost:
             by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
             raise rtmms.ModelError(
                 f"controller 'predictive': cost: '{self.model}'{by} has no default cost; give cost=FILE.py:NAME"
             )
-        current = {name: getattr(values, name) for name in _BY_ROBOT} | {
+        robot_values = {name: getattr(plan_settings, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
             "z_m": 0.0 if self.model in BY_STROKES else 1.0,
         }  # fmt: skip
-        self._refuse_options_of_others(current)
-        for name, value in current.items():
+        self._refuse_options_of_others(robot_values)
+        for name, value in robot_values.items():
             others = name in _SAMPLING_ONLY if self.method in _SMOOTH else False
             others |= name == "iterations" and self.method != ILQR
             if getattr(self, name) is None and not others:
@@ -221,8 +221,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} cannot follow a course; give cost"
-                                   + ", or x_m" * ("x_m" in values.setpoints))  # fmt: skip
-        self._track(() if self.cost else values.setpoints)
+                                   + ", or x_m" * ("x_m" in plan_settings.setpoints))  # fmt: skip
+        self._track(() if self.cost else plan_settings.setpoints)
         self._course_path: Any = None
         if self.course:
             self._find_course()
@@ -243,12 +243,12 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._background: BackgroundThread | None = None
         self._job: Future[Any] | None = None
 
-    def _refuse_options_of_others(self, current: Mapping[str, Any]) -> None:
+    def _refuse_options_of_others(self, robot_values: Mapping[str, Any]) -> None:
         """Raise ModelError for a parameter without effect for this model, method, cost and course.
 
         Parameters
         ----------
-        current : Mapping[str, Any]
+        robot_values : Mapping[str, Any]
             Values of the robot's own, by name.
         """
         from rtmms.analysis.courses import WITHOUT_EFFECT
@@ -269,7 +269,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             options += [(name, "it is of a course; give course=") for name in of_courses.values()]
         for name, why in options:
             # the robot's own value changes nothing: a copy of a controller has it
-            if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, current.get(name)):
+            if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, robot_values.get(name)):
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {why}; got model={self.model}, "
                                        f"method={self.method}")  # fmt: skip
 
@@ -360,8 +360,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
             self._time = -inf
             return
-        current = () if self.model in ROBOTS else self._variables.names
-        refuse_other_plant(self.model, current, self._names, plant.robot)
+        actuator_names = () if self.model in ROBOTS else self._variables.names
+        refuse_other_plant(self.model, actuator_names, self._names, plant.robot)
         if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'predictive': the eel's own gait is on; run it with --set gait=none")
         self._senses.start(plant)
@@ -514,10 +514,10 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._begun = now.time
         self._time = now.time
         values = plans.update(now, (self.x_m, self.y_m, float(self.z_m or 0.0)), radians(self.yaw_deg))
-        built = len(self._plans)
+        plan_count = len(self._plans)
         self._plans, self._late, self._spent_s = plans.plans, plans.late, plans.spent_s
         self._since = (plans.age - 1) * self._tick_s
-        for plan in self._plans[built:]:
+        for plan in self._plans[plan_count:]:
             self._judge(plan)
         return values
 

@@ -138,18 +138,18 @@ class Shape(rtmms.Controller):
         return [f"{key}={value!r}" for key, value in values.items() if value is not None]
 
     def _build_player(self, plant: rtmms.PlantInfo) -> ClosedPathPlayer | Swing:
-        current = GAITS.get(plant.robot, {})
+        gaits = GAITS.get(plant.robot, {})
         names = [channel.name for channel in plant.actuators]
-        word = self.file or self.gait or _first(current, names)
-        gait = current.get(word)
+        word = self.file or self.gait or _first(gaits, names)
+        gait = gaits.get(word)
         if isinstance(gait, Sines) and not self._form_numbers:
             if not set(gait.channels) <= set(names):
                 wanted = ", ".join(gait.channels)
                 raise rtmms.ModelError(f"controller 'shape': expected actuators {wanted}, got {', '.join(names)}")
             if not self.cycles:
                 return Swing(gait, plant.actuators, self.ramp_s)
-        if word not in current and word not in FORMS and not word.lower().endswith(".csv"):
-            raise rtmms.UnknownNameError("gait", word, [*current, *FORMS], "a file of shapes: file=FILE.csv")
+        if word not in gaits and word not in FORMS and not word.lower().endswith(".csv"):
+            raise rtmms.UnknownNameError("gait", word, [*gaits, *FORMS], "a file of shapes: file=FILE.csv")
         if not names or not all(name.endswith(".angle") for name in names):
             raise rtmms.ModelError(
                 f"controller 'shape': gait '{word}': expected actuators that are angles, got "
@@ -157,14 +157,14 @@ class Shape(rtmms.Controller):
             )
         joints = [name.removesuffix(".angle") for name in names]
         path = gait_path(
-            word + (f":{','.join(self._form_numbers)}" if self._form_numbers else ""), len(names), current, joints
+            word + (f":{','.join(self._form_numbers)}" if self._form_numbers else ""), len(names), gaits, joints
         )
         return ClosedPathPlayer(path, plant.actuators, self.ramp_s, self.cycles)
 
 
-def _first(current: Mapping[str, Gait], names: list[str]) -> str:
+def _first(gaits: Mapping[str, Gait], names: list[str]) -> str:
     """Return the first gait that the actuators can do; where there is none, the first, whose check fails later."""
-    for word, gait in current.items():
+    for word, gait in gaits.items():
         if set(gait.channels) <= set(names) if isinstance(gait, Sines) else all(n.endswith(".angle") for n in names):
             return word
-    return next(iter(current), "circle")
+    return next(iter(gaits), "circle")

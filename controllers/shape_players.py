@@ -88,9 +88,9 @@ class ClosedPathPlayer:
         share = turns % 1.0 if turns < self._cycles or not self._cycles else 1.0
         place = share * _POINTS
         k = min(int(place), _POINTS - 1)
-        remaining = place - k
+        fraction = place - k
         return {
-            channel.name: strength * ((1.0 - remaining) * before + remaining * after)
+            channel.name: strength * ((1.0 - fraction) * before + fraction * after)
             for channel, before, after in zip(self._channels, self._table[k], self._table[k + 1], strict=True)
         }
 
@@ -131,8 +131,8 @@ class Swing:
             One would leave its limits.
         """
         for channel, wave, _ in self._moves:
-            middle, maximum = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
-            within(channel, middle - maximum, middle + maximum)
+            middle, swing = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
+            within(channel, middle - swing, middle + swing)
 
     def tune(self, period_s: float | None, amplitude: float, steer: float) -> None:
         """Set pace, amplitude and steering, at the same point of the cycle.

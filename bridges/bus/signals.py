@@ -102,12 +102,12 @@ def _read(path: str) -> str:
     file = Path(path).expanduser()
     data = read_input(file, place="dbc:", max_bytes=MAX_DBC_BYTES, expected="a DBC file")
     text = data.decode("cp1252", errors="replace")
-    for what, maximum, result in (
+    for what, maximum, count in (
         ("words", MAX_TOKENS, sum(1 for _ in _TOKEN.finditer(text))),
         ("nodes", MAX_NODES, sum(len(item[1].split()) for item in _NODES.finditer(text))),
     ):
-        if result > maximum:
-            raise ModelError(f"dbc: {path}: expected at most {maximum} {what}, got {result}")
+        if count > maximum:
+            raise ModelError(f"dbc: {path}: expected at most {maximum} {what}, got {count}")
     for match in _MESSAGE.finditer(text):
         if len(match[2]) > 9 or int(match[2]) > MAX_MESSAGE_BYTES:
             raise ModelError(
@@ -460,7 +460,7 @@ def fuzzed() -> Fuzzed:
 
     database = cantools.database.load_string(_SAMPLE, "dbc")
     layouts = [Layout(message, "Counter", "Checksum", "crc8") for message in database.messages]
-    used = {
+    messages = {
         layout.identifier: DrivingMessage(layout, {signal.name: signal.name for signal in layout.message.signals
                                     if signal.name not in layout.reserved_signals}, 0.01) for layout in layouts
     }  # fmt: skip
@@ -478,7 +478,7 @@ def fuzzed() -> Fuzzed:
         str
             Reason of the refusal, or 'taken'.
         """
-        item = used.get(int.from_bytes(frame[:2], "little"))
+        item = messages.get(int.from_bytes(frame[:2], "little"))
         if item is None:
             return "passed over"
         try:
@@ -497,7 +497,7 @@ def fuzzed() -> Fuzzed:
     samples = []
     for number, data in ((0x100, bytes(8)), (0x101, b"\0\0\x80?\1\0"), (0x102, b"\1\2\3\4\5\6\7\10")):
         samples.append(
-            number.to_bytes(2, "little") + used[number].layout.seal(data[: used[number].layout.message.length])
+            number.to_bytes(2, "little") + messages[number].layout.seal(data[: messages[number].layout.message.length])
         )
     return read, samples
 

@@ -197,18 +197,18 @@ class Federate:
                     h.helicsFederateDisconnect(federate)
 
     def _create_federate(self) -> Any:
-        h, arguments = self._h, self._config
+        h, config = self._h, self._config
         info = h.helicsCreateFederateInfo()
-        h.helicsFederateInfoSetCoreTypeFromString(info, arguments.core)
+        h.helicsFederateInfoSetCoreTypeFromString(info, config.core)
         # without a name of its own, a core that the process has already would be shared
-        h.helicsFederateInfoSetCoreName(info, f"{arguments.name}-{uuid.uuid4().hex[:8]}")
-        h.helicsFederateInfoSetCoreInitString(info, arguments.core_words)
-        federate = h.helicsCreateCombinationFederate(arguments.name, info)
+        h.helicsFederateInfoSetCoreName(info, f"{config.name}-{uuid.uuid4().hex[:8]}")
+        h.helicsFederateInfoSetCoreInitString(info, config.core_words)
+        federate = h.helicsCreateCombinationFederate(config.name, info)
         h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
-        if arguments.realtime:
+        if config.realtime:
             h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_REALTIME, True)
-            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LAG, arguments.rt_lag_s)
-            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LEAD, arguments.rt_lead_s)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LAG, config.rt_lag_s)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LEAD, config.rt_lead_s)
         return federate
 
     def _version_fault(self) -> str:
@@ -218,7 +218,7 @@ class Federate:
         return f"the broker has HELICS {theirs.split(' ')[0]:.40}, expected {ours.split('.')[0]}.x as here ({ours:.20})"
 
     def _register(self, federate: Any) -> tuple[list[Any], list[Any], Any]:
-        h, arguments = self._h, self._config
+        h, config = self._h, self._config
         publications = [
             h.helicsFederateRegisterGlobalPublication(
                 federate,
@@ -226,18 +226,16 @@ class Federate:
                 h.HELICS_DATA_TYPE_VECTOR if port.dimensions else h.HELICS_DATA_TYPE_DOUBLE,
                 port.unit,
             )
-            for port in arguments.publications
+            for port in config.publications
         ]
         inputs = []
-        for port in arguments.inputs:
+        for port in config.inputs:
             built = h.helicsFederateRegisterGlobalInput(federate, port.key, h.HELICS_DATA_TYPE_DOUBLE, port.unit)
             if port.target:
                 h.helicsInputAddTarget(built, port.target)
             h.helicsInputSetDefaultDouble(built, port.default)
             inputs.append(built)
-        endpoint = (
-            h.helicsFederateRegisterGlobalEndpoint(federate, arguments.endpoint, "") if arguments.endpoint else None
-        )
+        endpoint = h.helicsFederateRegisterGlobalEndpoint(federate, config.endpoint, "") if config.endpoint else None
         return publications, inputs, endpoint
 
     def _take_frames(self, federate: Any, publications: list[Any], inputs: list[Any], endpoint: Any) -> None:

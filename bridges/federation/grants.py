@@ -75,9 +75,9 @@ class Grants:
         noted = {f"{self._engine}.columns": self.columns, f"{self._engine}.grants": rows}
         self._bridge.io.ask("note", self._answered, **noted)
 
-    def _answered(self, used: bool, _: Any) -> None:
+    def _answered(self, accepted: bool, _: Any) -> None:
         self._under_way = False
-        if not used:
+        if not accepted:
             self._bridge.counts.add("notes_refused")
         if self._bridge.waits:
             self._send()

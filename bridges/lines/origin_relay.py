@@ -165,8 +165,8 @@ class OriginRelay:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.sleep(0.05)  # what is on its way still arrives
             finally:
-                for route in ways:
-                    route.cancel()
+                for task in ways:
+                    task.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         finally:
             back.transport.abort()

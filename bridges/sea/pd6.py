@@ -60,11 +60,11 @@ class Ensembles:
         if log.valid:
             step = max(0.0, log.time - self._at)
             self._travelled_m = [
-                created + speed * step for created, speed in zip(self._travelled_m, earth, strict=True)
+                travelled_m + speed * step for travelled_m, speed in zip(self._travelled_m, earth, strict=True)
             ]
             self._good_at = log.time
         self._at = log.time
-        built = ",".join(f"{distance:+012.2f}" for distance in self._travelled_m)
+        distances = ",".join(f"{distance:+012.2f}" for distance in self._travelled_m)
         at = self._clock.at(log.time)
         lines = (
             f":SA,{attitude.pitch_deg:+06.2f},{attitude.roll_deg:+06.2f},{attitude.heading_deg % 360.0:06.2f}",
@@ -73,7 +73,7 @@ class Ensembles:
             f":BI,{_velocity((right, forward, -down), log.valid)},{0 if log.valid else _BAD:+06d},{_status(log)}",
             f":BS,{_velocity((right, forward, -down), log.valid)},{_status(log)}",
             f":BE,{_velocity(earth, log.valid)},{_status(log)}",
-            f":BD,{built},{max(0.0, log.height_m):07.2f},{max(0.0, log.time - self._good_at):06.2f}",
+            f":BD,{distances},{max(0.0, log.height_m):07.2f},{max(0.0, log.time - self._good_at):06.2f}",
         )
         return "".join(f"{line}\r\n" for line in lines)
 

@@ -536,13 +536,15 @@ class SetPoints:
         If a name is no sentence.
     """
 
-    def __init__(self, current: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True) -> None:
+    def __init__(
+        self, sentence_fields: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True
+    ) -> None:
         import pynmea2
 
         self._of, self._home, self._variation, self._strict = pynmea2, home, variation_deg, strict
         self._sentence_fields: dict[str, list[tuple[str, Unit]]] = {}
         self.channels: tuple[str, ...] = _APB + _RMB
-        for name, text in current.items():
+        for name, text in sentence_fields.items():
             if not _NAME.fullmatch(name) or name[2:] in ("APB", "RMB"):
                 raise rtmms.ModelError(
                     f"set_points: expected the head of a sentence, such as PRTMS or IIVTG, got '{name}'"
@@ -691,8 +693,8 @@ def fuzzed() -> Fuzzed:
     Fuzzed
         The code to try, and valid samples.
     """
-    current, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
-    points, lenient = SetPoints(current, home, 3.0), SetPoints(current, home, 3.0, strict=False)
+    sentence_fields, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
+    points, lenient = SetPoints(sentence_fields, home, 3.0), SetPoints(sentence_fields, home, 3.0, strict=False)
     reasons: list[str] = []
     lines = Lines(reasons.append)
 

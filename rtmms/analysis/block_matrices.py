@@ -224,9 +224,9 @@ def push(
     head: Any,
     right: Any,
     below: Any,
-    current: Any,
+    blocks: Any,
     spread: Any,
-    observed: Any,
+    projection: Any,
     members: Any,
     by_inputs: Any,
     first: int,
@@ -237,13 +237,13 @@ def push(
 
     Parameters
     ----------
-    head, right, current : Any
+    head, right, blocks : Any
         As of Bordered, with an axis of the matrices in front.
     below : Any
         (s, h, n), the columns of each matrix.
     spread : Any
         (s, r, n), the columns of each; r in whole tiles, 0 for none.
-    observed, members : Any
+    projection, members : Any
         As of Bordered, seen with an axis of the matrices in front.
     by_inputs : Any
         (s, h + n, u) slopes by the inputs.
@@ -259,7 +259,7 @@ def push(
     int
         0 where the result is in the panel, 1 where it is in the other.
     """
-    h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], current.shape[1], spread.shape[1]
+    h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], blocks.shape[1], spread.shape[1]
     shares, rows = np.zeros((h + n + w + q + 1, ROWS)), np.zeros(h + n + w + q + 1, dtype=np.int64)
     to = np.zeros(ROWS, dtype=np.int64)
     for s in range(head.shape[0]):
@@ -269,7 +269,7 @@ def push(
                 to[i] = h + n + 1 + r + i
             for k in range(h + n):
                 for i in range(ROWS):
-                    shares[k, i] = observed[s, r + i, k]
+                    shares[k, i] = projection[s, r + i, k]
                 rows[k] = k
             sum_rows(h + n, shares, rows, to, source, source)
         for r in range(0, h, ROWS):
@@ -290,7 +290,7 @@ def push(
                     rows[count] = h + k
                     count += 1
             sum_rows(count, shares, rows, to, source, target)
-        for g in range(current.shape[3]):
+        for g in range(blocks.shape[3]):
             for e in range(0, w, ROWS):
                 for i in range(ROWS):
                     to[i] = h + members[e + i, g] if e + i < w else h + n
@@ -304,7 +304,7 @@ def push(
                     count += 1 if there else 0
                 for j in range(w):
                     for i in range(ROWS):
-                        shares[count, i] = current[s, e + i, j, g] if e + i < w else 0.0
+                        shares[count, i] = blocks[s, e + i, j, g] if e + i < w else 0.0
                     rows[count] = h + members[j, g]
                     count += 1
                 for k in range(q):

@@ -72,10 +72,10 @@ def chain_steps(
     )  # fmt: skip
     by_inputs = np.zeros((together, k, n))
 
-    def take(structure: Structure, course: Array, begin: int, which: range) -> bool:
+    def take(structure: Structure, state_rows: Array, begin: int, which: range) -> bool:
         for s in which:
             time = (first + begin + s) * dt
-            if not structure.take(course[s], commands[begin + s], course[s + 1, pose : pose + 7], time):
+            if not structure.take(state_rows[s], commands[begin + s], state_rows[s + 1, pose : pose + 7], time):
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
             parts[3][s], by_inputs[s] = structure.a.blocks, structure.b
@@ -93,14 +93,14 @@ def chain_steps(
 
     for begin in range(0, steps, together):
         count = min(together, steps - begin)
-        route = states(begin, begin + count)
+        state_rows = states(begin, begin + count)
         if pool is None:
-            if not take(item, route, begin, range(count)):
+            if not take(item, state_rows, begin, range(count)):
                 return None
             multiply(range(len(panels)), count)
         else:
             jobs = [
-                pool.submit(take, structure, route, begin, range(i, count, workers))
+                pool.submit(take, structure, state_rows, begin, range(i, count, workers))
                 for i, structure in enumerate(structures)
             ]
             well = [job.result() for job in jobs]

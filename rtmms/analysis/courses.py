@@ -268,12 +268,12 @@ def _course(points: Array) -> Course:
     return Course(points, along, np.concatenate([direction, direction[-1:]]), curvature)
 
 
-def read_course(arguments: str) -> Course:
+def read_course(text: str) -> Course:
     """Read a course from one text, as `course_text` writes it.
 
     Parameters
     ----------
-    arguments : str
+    text : str
         'helix:radius_m=4.0;turns=2.0' or 'waypoints:0 0 -1; 10 0 -1'.
 
     Returns
@@ -286,7 +286,7 @@ def read_course(arguments: str) -> Course:
     ModelError
         The text has a wrong name or number.
     """
-    kind, _, remaining = arguments.partition(":")
+    kind, _, remaining = text.partition(":")
     if kind == "waypoints":
         return course(kind, waypoints=remaining)
     numbers = {}

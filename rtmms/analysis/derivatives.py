@@ -164,8 +164,8 @@ def linearise(
                 f"linearise: {what}: expected a plant with compiled steps, got a {type(plant).__name__}, whose steps "
                 "are in Python"
             )
-        current = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
-        result = linearise_step(plant, commands) if current is None else current
+        derivatives = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
+        result = linearise_step(plant, commands) if derivatives is None else derivatives
     if outputs:
         rows, units, c = _output_slopes(plant, outputs)
         result = replace(result, c=c, outputs=rows, output_units=units)
@@ -391,23 +391,23 @@ class _Differences:
         known = self.room.structure(self.plant, min(core_count() if threads is None else threads, steps))
         if not known:
             return None
-        route = np.empty((min(steps, TOGETHER) + 1, len(self.origin)))
-        route[0] = self.origin
+        state_rows = np.empty((min(steps, TOGETHER) + 1, len(self.origin)))
+        state_rows[0] = self.origin
 
         def states(begin: int, end: int) -> Array:
             count = end - begin
             if begin:
-                route[0] = route[len(route) - 1]
+                state_rows[0] = state_rows[len(state_rows) - 1]
             trace = batch_of(
-                route[:1],
+                state_rows[:1],
                 self.first + begin,
                 self.commands[None, begin:end],
                 self.dt,
-                states=route[None, 1 : count + 1],
+                states=state_rows[None, 1 : count + 1],
             )
             if self.room.pool.advance(trace) >= 0:
                 raise ModelError("linearise: a step fails on a copy of the plant; linearise at another state")
-            return route[: count + 1]
+            return state_rows[: count + 1]
 
         pool = self.room.pool.executor(len(known)) if len(known) > 1 else None
         with _progress(steps * STRUCTURED_STEPS) as show:
@@ -462,17 +462,17 @@ class _Differences:
         for name in names:
             if name not in about.settable:
                 raise UnknownNameError("parameter that can change while the plant runs", str(name), about.settable)
-            default = self._present(name)
-            values = np.atleast_1d(np.asarray(default))
+            present = self._present(name)
+            values = np.atleast_1d(np.asarray(present))
             if values.dtype.kind != "f" or values.ndim != 1:
                 raise ArgumentError(
                     f"linearise: with_respect_to: {name}: expected a parameter that is a real number, got "
-                    f"{default!r:.60}"
+                    f"{present!r:.60}"
                 )
             for i, value in enumerate(values.tolist()):
                 step = PARAMETER_STEP * (abs(value) or 1.0)
-                columns.append(self._between(name, default, i, step))
-                named.append(name if np.ndim(default) == 0 else f"{name}[{i}]")
+                columns.append(self._between(name, present, i, step))
+                named.append(name if np.ndim(present) == 0 else f"{name}[{i}]")
         return np.array(columns).T, tuple(named)
 
     def _present(self, name: str) -> Any:
@@ -506,12 +506,12 @@ class _Differences:
     def _after(self, name: str, value: Any) -> Array:
         """Return the coordinates (k,) at the end with another value."""
         plant: Any = self.plant
-        default = present_values(describe_plant(plant), [name])
+        present = present_values(describe_plant(plant), [name])
         plant.set(**{name: value})
         try:
             fork = plant.fork()
         finally:
-            plant.set(**default)
+            plant.set(**present)
         if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(
                 f"linearise: with_respect_to: {name}: a step fails with the value {value!r:.60}; linearise at another "

@@ -135,13 +135,13 @@ def _newton(model: Model, q: Array, loads: Sequence[Load], tolerance: float) -> 
             d = np.zeros(model.n)
             d[j] = DIFFERENCE
             slope[:, j] = (residual(q + d) - residual(q - d)) / (2.0 * DIFFERENCE)
-        route = np.linalg.solve(slope, r)
+        newton_step = np.linalg.solve(slope, r)
         size = np.abs(r).max()
         for cut in (1.0, 0.5, 0.25, 0.1, 0.02):
-            if np.abs(residual(q - cut * route)).max() < size or cut == 0.02:
-                q = q - cut * route
+            if np.abs(residual(q - cut * newton_step)).max() < size or cut == 0.02:
+                q = q - cut * newton_step
                 break
-        if np.abs(route).max() < 1e-13 * max(1.0, np.abs(q).max()):
+        if np.abs(newton_step).max() < 1e-13 * max(1.0, np.abs(q).max()):
             return q
     raise ModelError(f"{model.name}: equilibrium: the method did not converge; apply the loads in more steps")
 

@@ -316,8 +316,8 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     return Linear(a, b, first.states, first.inputs, first.dt, error, method=first.method)
 
 
-def _linearise_command(plant: Plant, command: Array, values: Chart | None = None) -> Linear:
-    chart = chart_of(plant) if values is None else values
+def _linearise_command(plant: Plant, command: Array, known_chart: Chart | None = None) -> Linear:
+    chart = chart_of(plant) if known_chart is None else known_chart
     blob, size, k = plant.snapshot(), np.asarray(chart.size, dtype=float), len(chart.names)
     reach = reach_of(plant.actuators)
 
@@ -350,7 +350,7 @@ def _linearise_command(plant: Plant, command: Array, values: Chart | None = None
     return Linear(
         a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
         input_units=tuple(channel.unit for channel in plant.actuators),
-        around=OperatingPoint(None, np.zeros(0), blob) if values is None else None, method="stepping",
+        around=OperatingPoint(None, np.zeros(0), blob) if known_chart is None else None, method="stepping",
     )  # fmt: skip
 
 
@@ -442,7 +442,7 @@ def _at(plant: TreePlant) -> Linear:
     lagging = [push for push in pushes if push[2] > 0.0]
     m, filters = len(free), len(slow)
     tendons = tendon_states(plant.attached.tendons)
-    size, inputs = 12 + 2 * m + 2 * filters + len(lagging) + sum(current.size for current in tendons), len(plant.drives)
+    size, inputs = 12 + 2 * m + 2 * filters + len(lagging) + sum(cord.size for cord in tendons), len(plant.drives)
     a, b = np.zeros((size, size)), np.zeros((size, inputs))
     call = _Complex(plant)
     rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate

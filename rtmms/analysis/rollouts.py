@@ -193,7 +193,7 @@ class Rollout:
         asked = _RolloutRequest(plant, commands, initial, outputs, every, parameters)
         asked.refuse_out(out)
         before = plant.snapshot()
-        default = present_values(describe_plant(plant), asked.parameters)
+        present = present_values(describe_plant(plant), asked.parameters)
         try:
             with np.errstate(all="ignore"):
                 work: _Outcome
@@ -205,8 +205,8 @@ class Rollout:
                     work = _Plain(asked)
                 work.run(before)
         finally:
-            if default:
-                plant.set(**default)  # type: ignore[attr-defined]
+            if present:
+                plant.set(**present)  # type: ignore[attr-defined]
             plant.restore(before)
         result = work.outputs()
         if out is not None:

@@ -67,14 +67,14 @@ def rotation(quaternion: Any, out: Any) -> None:
 
 
 @kernel
-def move(state: Any, arguments: Any, pose: int, frame: Any, m: int, by: float) -> None:
+def move(state: Any, indices: Any, pose: int, frame: Any, m: int, by: float) -> None:
     """Displace a state along one coordinate.
 
     Parameters
     ----------
     state : Any
         (w,) state, changed in place.
-    arguments : Any
+    indices : Any
         (k,) index in the state of each coordinate.
     pose : int
         Index of the pose, < 0 for none.
@@ -86,7 +86,7 @@ def move(state: Any, arguments: Any, pose: int, frame: Any, m: int, by: float) -
         Displacement, in the coordinate's unit.
     """
     if pose < 0 or m >= 6:
-        state[arguments[m]] += by
+        state[indices[m]] += by
     elif m < 3:  # p = p_ref + R_ref e
         for k in range(3):
             state[pose + k] += frame[3 * k + m] * by
@@ -95,14 +95,14 @@ def move(state: Any, arguments: Any, pose: int, frame: Any, m: int, by: float) -
 
 
 @kernel
-def coordinates_of(state: Any, arguments: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
+def coordinates_of(state: Any, indices: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
     """Write the coordinates of a state: its pose from a reference, and words as they are.
 
     Parameters
     ----------
     state : Any
         (w,) state.
-    arguments : Any
+    indices : Any
         (k,) index in the state of each coordinate.
     pose : int
         Index of the pose, < 0 for none.
@@ -128,8 +128,8 @@ def coordinates_of(state: Any, arguments: Any, pose: int, reference: Any, frame:
             cosine, ux, uy, uz = -cosine, -ux, -uy, -uz
         factor = 2.0 * math.atan2(sine, cosine) / sine if sine > 1e-12 else 2.0
         out[3], out[4], out[5] = factor * ux, factor * uy, factor * uz
-    for i in range(first, arguments.shape[0]):
-        out[i] = state[arguments[i]]
+    for i in range(first, indices.shape[0]):
+        out[i] = state[indices[i]]
 
 
 @kernel
@@ -292,18 +292,18 @@ def _writable(array: Any, dtype: Any) -> Any:
 
 @kernel
 def _displace(
-    by: Any, begin: int, end: int, arguments: Any, pose: int, state: Any, frame: Any, before: Any, more: Any
+    by: Any, begin: int, end: int, indices: Any, pose: int, state: Any, frame: Any, before: Any, more: Any
 ) -> None:
     """Displace a run by numbers begin to end of by (k + 2 n,).
 
     They are for its start, for the command before it (n,), and for the addition to its rows of commands, more (n,).
     """
-    k, n = arguments.shape[0], more.shape[0]
+    k, n = indices.shape[0], more.shape[0]
     if pose >= 0:
         rotation(state[pose + 3 : pose + 7], frame)
     for m in range(begin, end):
         if m < k:
-            move(state, arguments, pose, frame, m, by[m])
+            move(state, indices, pose, frame, m, by[m])
         elif m < k + n:
             before[m - k] += by[m]
         else:
@@ -313,13 +313,13 @@ def _displace(
 @kernel
 def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, off: Any, out: Any) -> None:
     """Write a row of commands, out (n,), by feedback at stage t, whose command before is `before` (n,)."""
-    arguments, pose, k, n, first = batch.state_indices, batch.pose, batch.state_indices.shape[0], out.shape[0], 0
+    indices, pose, k, n, first = batch.state_indices, batch.pose, batch.state_indices.shape[0], out.shape[0], 0
     if pose >= 0:
         first = 6
         rotation(batch.base[t, pose + 3 : pose + 7], frame)
-        coordinates_of(state, arguments[:6], pose, batch.base[t, pose : pose + 7], frame, off)
+        coordinates_of(state, indices[:6], pose, batch.base[t, pose : pose + 7], frame, off)
     for i in range(first, k):
-        off[i] = state[arguments[i]] - batch.base[t, arguments[i]]
+        off[i] = state[indices[i]] - batch.base[t, indices[i]]
     for i in range(n):
         off[k + i] = before[i] - batch.base_rows[t, i]
     for i in range(n):
@@ -375,8 +375,14 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
     by, displacements, settles, gain = batch.by, batch.displacements, batch.settles, batch.gain
     places, samples, states, applied = batch.places, batch.samples, batch.states, batch.applied
-    status_of, done, errors, ends, options = batch.status, batch.done, batch.errors, batch.ends, batch.state_indices
-    n, k, steps, stage, rows = commands.shape[2], options.shape[0], batch.steps, batch.stage, commands.shape[1]
+    status_of, done, errors, ends, state_indices = (
+        batch.status,
+        batch.done,
+        batch.errors,
+        batch.ends,
+        batch.state_indices,
+    )
+    n, k, steps, stage, rows = commands.shape[2], state_indices.shape[0], batch.steps, batch.stage, commands.shape[1]
     width, dt, every, pose = starts.shape[1], batch.dt, batch.every, batch.pose
     displaced, fed_back, recorded = len(displacements) > 0, len(gain) > 0, len(applied) > 0
     adds = displaced or fed_back  # 0.0 to the latter's rows, so that no command is -0.0
@@ -401,7 +407,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
             for i in range(n):
                 more[i] = 0.0
             row, number, number_end = displacements[run, 0], displacements[run, 1], displacements[run, 2]
-            _displace(by[row], number, number_end, options, pose, state, frame, before, more)
+            _displace(by[row], number, number_end, state_indices, pose, state, frame, before, more)
             if settles[run]:
                 start[0] = first * dt
                 status = call(fork[SETTLE], fork[SETTLE_AT])
@@ -446,7 +452,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
         if len(errors):
             if pose >= 0:
                 rotation(batch.reference[3:7], frame)
-            coordinates_of(state, options, pose, batch.reference, frame, errors[run])
+            coordinates_of(state, state_indices, pose, batch.reference, frame, errors[run])
         if len(ends):
             copy(state, ends[run])
     return -1

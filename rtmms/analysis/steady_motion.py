@@ -252,9 +252,9 @@ def trim(
 
 def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, dict[str, float]]:
     """Return the plant without sensors, and the targets, or raise ModelError."""
-    values: object = plant
-    if not isinstance(values, Plant):
-        raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {values!r:.60}")
+    candidate: object = plant
+    if not isinstance(candidate, Plant):
+        raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {candidate!r:.60}")
     if isinstance(plant, HasRobots):
         raise ModelError("trim: expected one robot, got several; trim each of them separately")
     targets: dict[str, float] = {}
@@ -541,14 +541,14 @@ def _motion(poses: Array, seconds: float) -> dict[str, float]:
     """Return means over a period from poses (k, 7): position and quaternion, world."""
     w, x, y, z = poses[:, 3:].T
     yaw = np.unwrap(np.arctan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z)))
-    route, turn = poses[-1, :3] - poses[0, :3], float(yaw[-1] - yaw[0])
+    displacement, turn = poses[-1, :3] - poses[0, :3], float(yaw[-1] - yaw[0])
     course = float(np.mean(0.5 * (yaw[1:] + yaw[:-1])))
     # of an arc of angle psi the chord is shorter by sin(psi / 2) / (psi / 2)
     arc = 1.0 / float(np.sinc(0.5 * turn / math.pi)) if abs(turn) < math.pi else 1.0
-    ahead = arc * float(route[0] * math.cos(course) + route[1] * math.sin(course))
-    aside = arc * float(route[1] * math.cos(course) - route[0] * math.sin(course))
+    ahead = arc * float(displacement[0] * math.cos(course) + displacement[1] * math.sin(course))
+    aside = arc * float(displacement[1] * math.cos(course) - displacement[0] * math.sin(course))
     return {
-        "speed": ahead / seconds, "turn_rate": turn / seconds, "climb": float(route[2]) / seconds,
+        "speed": ahead / seconds, "turn_rate": turn / seconds, "climb": float(displacement[2]) / seconds,
         "depth": 0.0 - float(np.mean(poses[:, 2])), _ASIDE: aside / seconds,
     }  # fmt: skip
 

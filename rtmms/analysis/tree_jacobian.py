@@ -232,10 +232,10 @@ def _inputs(system: Any, room: Any, t: float, implicit: float) -> None:
 @kernel
 def _add_lagged(room: Any, tau: float, b: int, elapsed: float, row: Any) -> None:
     motors, states = room.motors, room.states
-    stored = math.exp(-elapsed / tau) if tau > 0.0 else 0.0
+    decay = math.exp(-elapsed / tau) if tau > 0.0 else 0.0
     if motors[b, 0] >= 0:
-        row[motors[b, 0]] += stored
-    row[motors[b, 1]] += (1.0 - stored) * room.cut[motors[b, 1] - states]
+        row[motors[b, 0]] += decay
+    row[motors[b, 1]] += (1.0 - decay) * room.cut[motors[b, 1] - states]
 
 
 @kernel

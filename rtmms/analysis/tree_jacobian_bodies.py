@@ -467,10 +467,10 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
         _add_product(m, j, z, j, 2.0, vector, 2)
         _add_product(d, j, axis, j, 1.0, vector, 2)
         _add_product(m, j, axis, j, 1.0, vector, 3)
-        current = imposed[j - 1]
+        is_imposed = imposed[j - 1]
         for r in range(base):
             residual[r, q0 + j - 1], residual[r, v0 + j - 1] = vector[1, r], vector[2, r]
-            if current:
+            if is_imposed:
                 residual[r, x0 + j - 1] = vector[3, r]
             else:
                 inertia[r, index[j - 1]] = vector[3, r]
@@ -480,10 +480,10 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
                 u = index[i - 1]
                 residual[u, q0 + j - 1] = _dot(axis, i, vector, 1)
                 residual[u, v0 + j - 1] = _dot(axis, i, vector, 2)
-                if current:
+                if is_imposed:
                     residual[u, x0 + j - 1] = _dot(axis, i, vector, 3)
             i = topology[i, T_PARENT]
-        if current:
+        if is_imposed:
             continue
         u = index[j - 1]
         _product_of_transposed(d, j, axis, j, vector, 1)

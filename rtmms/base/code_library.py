@@ -98,10 +98,12 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def _finalize_final_module(self) -> None:
         if self._is_inner():
-            current = [function for function in self._defined() if function.linkage == Linkage.external]
-            is_inlined = any(b"alwaysinline" in each for function in current for each in function.attributes)
-            self._function_names = tuple(function.name for function in current)
-            self._is_large = not is_inlined and sum(str(each).count("\n") for each in current) > MIN_SEPARATE_LINES
+            external_functions = [function for function in self._defined() if function.linkage == Linkage.external]
+            is_inlined = any(b"alwaysinline" in each for function in external_functions for each in function.attributes)
+            self._function_names = tuple(function.name for function in external_functions)
+            self._is_large = (
+                not is_inlined and sum(str(each).count("\n") for each in external_functions) > MIN_SEPARATE_LINES
+            )
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
             return
@@ -167,9 +169,9 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     @classmethod
     def _restored(cls, codegen: Any, state: tuple[str, tuple[str, ...], bool, bytes]) -> KernelLibrary:
-        name, current, is_large, bitcode = state
+        name, function_names, is_large, bitcode = state
         library: KernelLibrary = codegen.create_library(name)
-        library._function_names, library._is_large = current, is_large
+        library._function_names, library._is_large = function_names, is_large
         library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
         library._is_deferred = library._finalized = True
         return library
@@ -179,8 +181,8 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         _, kind, data = state
         if kind != "deferred":
             return super()._unserialize(codegen, state)
-        current, below = data
-        library = cls._restored(codegen, current)
+        library_state, below = data
+        library = cls._restored(codegen, library_state)
         for each in below:
             library._declared[each[1]] = cls._restored(codegen, each)
         return library

@@ -234,7 +234,7 @@ def safe_text(text: object, keep: str = "") -> str:
     >>> safe_text("a\x1b[31mb")
     'a\\x1b[31mb'
     """
-    return _CONTROLS.sub(lambda result: result[0] if result[0] in keep else _spelled(result[0]), str(text))
+    return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else _spelled(match[0]), str(text))
 
 
 def _spelled(character: str) -> str:

@@ -275,8 +275,8 @@ class Layout:
     """
 
     def __init__(self, name: str, *fields: Field) -> None:
-        current = {*vars(Record), *Record.__annotations__, "layout", "sizes", "record_words"}
-        used = [field.name for field in fields if field.name in current and field.kind != WHOLE]
+        reserved_names = {*vars(Record), *Record.__annotations__, "layout", "sizes", "record_words"}
+        used = [field.name for field in fields if field.name in reserved_names and field.kind != WHOLE]
         if used:
             raise TypeError(
                 f"{name}: expected other names for the fields {', '.join(used)}: class Record has attributes of "
@@ -319,13 +319,13 @@ class Layout:
         known = dict(sizes or {})
         values = self._open(values, known)
         self._measure(values, known)
-        arguments = _state_words(self, values, known)
-        known["memory"] = arguments
+        size = _state_words(self, values, known)
+        known["memory"] = size
         packed = dtype is float
         if memory is None:
-            memory = aligned(arguments if packed else 0)
-        elif memory.shape != (arguments,):
-            raise TypeError(f"{self.name}: memory: expected shape ({arguments},), got {memory.shape}")
+            memory = aligned(size if packed else 0)
+        elif memory.shape != (size,):
+            raise TypeError(f"{self.name}: memory: expected shape ({size},), got {memory.shape}")
         return Record(self, values, known, memory, _Cursor(), dtype)
 
     def type(self, *absent: str) -> RecordType:
@@ -453,7 +453,7 @@ class Record:
         self._places: dict[str, int] = {}
         self._arrays: dict[str, int] = {}
         self._kinds = {field.name: field.dtype for field in layout.fields if field.kind == NUMBER}
-        arguments: list[int] = []
+        addresses: list[int] = []
         described: list[tuple[Any, ...]] = []
         single: list[tuple[Field, int]] = []
         first = cursor.at
@@ -464,22 +464,22 @@ class Record:
                 inner = None if value is None else Record(field.inner, value, sizes, memory, cursor, dtype)
                 setattr(self, field.name, inner)
                 described.append((field.name, PART, None if inner is None else inner.numba_type, ()))
-                arguments += [] if inner is None else [inner.address]
+                addresses += [] if inner is None else [inner.address]
             elif value is None and field.optional:
                 setattr(self, field.name, None)
                 described.append((field.name, PART, None, ()))
             elif field.kind == NUMBER:
-                single.append((field, len(arguments)))
+                single.append((field, len(addresses)))
                 described.append((field.name, NUMBER, field.dtype, ()))
-                arguments.append(0)
+                addresses.append(0)
             else:
                 array = self._array(field, value, cursor)
                 setattr(self, field.name, array)
                 described.append((field.name, field.kind, _code(array), _fixed(field.shape)))
-                self._arrays[field.name] = len(arguments)
+                self._arrays[field.name] = len(addresses)
                 named = (size for dim, size in zip(field.shape, array.shape, strict=True) if isinstance(dim, str))
-                arguments += [array.ctypes.data, *named]
-        self.record_words = np.array(arguments, dtype=np.int64)
+                addresses += [array.ctypes.data, *named]
+        self.record_words = np.array(addresses, dtype=np.int64)
         self._floats = self.record_words.view(np.float64)
         self.address = int(self.record_words.ctypes.data)
         self.numba_type = RecordType(layout.name, tuple(described))
@@ -811,8 +811,8 @@ class RecordType(types.Type):  # type: ignore[misc]
 
     def __init__(self, layout: str, described: tuple[tuple[Any, ...], ...]) -> None:
         self.described = described
-        arguments = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
-        super().__init__(f"{layout}_{hashlib.sha256(arguments.encode()).hexdigest()[:12]}")
+        description = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
+        super().__init__(f"{layout}_{hashlib.sha256(description.encode()).hexdigest()[:12]}")
 
     def at(self) -> Any:
         """Return an intrinsic that takes an address (int64) for such a record.

@@ -136,13 +136,13 @@ class Parameter:
         str
             The range with unit and reason; empty if the number is in range.
         """
-        remaining = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
+        suffix = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
         if self.signed:
-            return f"<= {self.le:g}{remaining} in size" if self.le is not None and abs(number) > self.le else ""
+            return f"<= {self.le:g}{suffix} in size" if self.le is not None and abs(number) > self.le else ""
         low = self.low
         if low is not None and (number < low or (number == low and self.strict)):
-            return f"{'>' if self.strict else '>='} {low:g}{remaining}"
-        return f"<= {self.le:g}{remaining}" if self.le is not None and number > self.le else ""
+            return f"{'>' if self.strict else '>='} {low:g}{suffix}"
+        return f"<= {self.le:g}{suffix}" if self.le is not None and number > self.le else ""
 
 
 _EXPECTED: Mapping[Any, str] = {
@@ -186,9 +186,9 @@ def _declared(kind: Any) -> Mapping[str, Parameter]:
                 if isinstance(item, Parameter):
                     field = getattr(kind, "__dataclass_fields__", {}).get(name)
                     needed = field is not None and field.default is MISSING and field.default_factory is MISSING
-                    arguments = item.choices or _choices_of(inner[0])
+                    choices = item.choices or _choices_of(inner[0])
                     result[name] = replace(
-                        item, kind=_number_of(inner[0]), hint=inner[0], choices=arguments, required=needed
+                        item, kind=_number_of(inner[0]), hint=inner[0], choices=choices, required=needed
                     )
     return result
 
@@ -200,14 +200,14 @@ def _choices_of(hint: Any) -> tuple[str, ...]:
     return args if all(isinstance(word, str) for word in args) else ()
 
 
-def _resolved(hint: Any, space: dict[str, Any], current: dict[str, Any]) -> Any:
+def _resolved(hint: Any, space: dict[str, Any], local_names: dict[str, Any]) -> Any:
     """Return a type from its text.
 
     Types are resolved one at a time, because others of the class may have names that only a type checker can read.
     """
     holder: Any = SimpleNamespace(__annotations__={"it": hint})
     try:
-        return typing.get_type_hints(holder, space, current, include_extras=True)["it"]
+        return typing.get_type_hints(holder, space, local_names, include_extras=True)["it"]
     except (NameError, TypeError, AttributeError):
         return None
 

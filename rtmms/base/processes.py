@@ -91,8 +91,8 @@ def start_python(
     subprocess.Popen[bytes]
         The process.
     """
-    current = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
-    return subprocess.Popen([sys.executable, "-P", *arguments], env=current, **options)
+    child_environment = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
+    return subprocess.Popen([sys.executable, "-P", *arguments], env=child_environment, **options)
 
 
 def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -175,9 +175,9 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children, get_context
 
-    current = {**(environment or {}), SAFE_PATH: "1"}
-    before = {name: os.environ.get(name) for name in current}
-    os.environ.update(current)  # the pool starts its processes at each submit
+    additions = {**(environment or {}), SAFE_PATH: "1"}
+    before = {name: os.environ.get(name) for name in additions}
+    os.environ.update(additions)  # the pool starts its processes at each submit
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
     try:
         yield pool

@@ -9,14 +9,14 @@ _FILES = (".py", ".urdf", ".xml", ".fmu")
 _COMMON_NAMES = ("", "robot", "make")
 
 
-def robot_title(robot: str, current: str = "") -> tuple[str, str]:
+def robot_title(robot: str, described_name: str = "") -> tuple[str, str]:
     """Return the title of a robot, and its file.
 
     Parameters
     ----------
     robot : str
         A name, a FILE.urdf, FILE.xml or FILE.fmu, or FILE.py:NAME.
-    current : str, default ''
+    described_name : str, default ''
         Name in its description; empty for none.
 
     Returns
@@ -35,7 +35,7 @@ def robot_title(robot: str, current: str = "") -> tuple[str, str]:
         return _titled(robot), ""
     stem = re.sub(r"^\d+_", "", Path(path).stem)
     file = Path(path).name + (f":{name}" if name else "")
-    return _titled(current or (stem if name in _COMMON_NAMES else name)), file
+    return _titled(described_name or (stem if name in _COMMON_NAMES else name)), file
 
 
 def _titled(name: str) -> str:

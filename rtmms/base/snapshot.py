@@ -128,8 +128,8 @@ def unpack_state(
     payload = unseal(blob, name)
     if len(payload) < _MODEL.size:
         raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
-    result, step, steps = _MODEL.unpack_from(payload)
-    if result != key or step != dt:
+    model_key, step, steps = _MODEL.unpack_from(payload)
+    if model_key != key or step != dt:
         raise ModelError(
             f"{name}: restore: the snapshot is of another model, step or version, or of other parameters than the "
             "present ones; set those of its time first"

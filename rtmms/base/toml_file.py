@@ -92,7 +92,7 @@ def toml_text(text: str) -> str:
     str
         The TOML.
     """
-    return '"' + _ESCAPED.sub(lambda result: _escape(result[0]), text) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _escape(match[0]), text) + '"'
 
 
 def _escape(character: str) -> str:

@@ -623,10 +623,10 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     assert form is not None
     path = path_of(kind, name)
     module = run_file(kind, name)
-    current = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+    members = {key: value for key, value in vars(module).items() if not key.startswith("_")}
     if form["name"] is not None:
         if not hasattr(module, form["name"]):
-            raise UnknownNameError(f"{kind} of {path}", form["name"], current)
+            raise UnknownNameError(f"{kind} of {path}", form["name"], members)
         result = getattr(module, form["name"])
         if not fits(result):
             what = f"class {result.__name__}" if isinstance(result, type) else type(result).__name__
@@ -634,7 +634,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
         return result
     fitting = {
         key: value
-        for key, value in current.items()
+        for key, value in members.items()
         if fits(value) and getattr(value, "__module__", "") == module.__name__
     }
     if len(fitting) != 1:
@@ -645,7 +645,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
             )
         near = sorted(
             key
-            for key, value in current.items()
+            for key, value in members.items()
             if isinstance(value, type) and getattr(value, "__module__", "") == module.__name__
         )
         has = f"{', '.join(near)}, but none" if near else "none"
@@ -757,10 +757,10 @@ def own_lines(fault: BaseException) -> tuple[str, str]:
     """
     every = traceback.extract_tb(fault.__traceback__)
     frames = [frame for frame in every if not Path(frame.filename).is_relative_to(_OURS)] or every
-    current = [frame for frame in frames if not is_library(frame.filename)] or frames
+    user_frames = [frame for frame in frames if not is_library(frame.filename)] or frames
     text = "".join(["Traceback (most recent call last):\n", *traceback.format_list(frames)])
     text += "".join(traceback.format_exception_only(fault))
-    return text.rstrip(), f"{Path(current[-1].filename).name}, line {current[-1].lineno}"
+    return text.rstrip(), f"{Path(user_frames[-1].filename).name}, line {user_frames[-1].lineno}"
 
 
 def sentence_of(fault: Exception, place: str) -> str:

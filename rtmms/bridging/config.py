@@ -349,8 +349,8 @@ def load_bridge(name: str) -> type[Bridge]:
         If it cannot be loaded or is no bridge.
     """
     if is_file(name):
-        named: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
-        return named
+        bridge_class: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
+        return bridge_class
     check_bridge(name)
     point, result = load("bridge", GROUP, name)
     if not _bridges(result):
@@ -361,10 +361,10 @@ def load_bridge(name: str) -> type[Bridge]:
     return result
 
 
-def _bridges(result: object) -> TypeGuard[type[Bridge]]:
-    if not (isinstance(result, type) and issubclass(result, Bridge) and dataclasses.is_dataclass(result)):
+def _bridges(candidate: object) -> TypeGuard[type[Bridge]]:
+    if not (isinstance(candidate, type) and issubclass(candidate, Bridge) and dataclasses.is_dataclass(candidate)):
         return False
-    return result.on_state is not Bridge.on_state
+    return candidate.on_state is not Bridge.on_state
 
 
 def build_bridge(spec: str) -> Bridge:
@@ -385,10 +385,10 @@ def build_bridge(spec: str) -> Bridge:
     ModelError
         If it cannot be built; it names the bridge, the file and the key.
     """
-    name, arguments = split_spec(spec, "bridge")
+    name, options = split_spec(spec, "bridge")
     bridge = load_bridge(name)
     refuse_without(bridge, name, package_of(name))
-    return construct(bridge, "bridge", name, arguments)
+    return construct(bridge, "bridge", name, options)
 
 
 def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
@@ -409,10 +409,10 @@ def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
     result = {}
     for spec in specs:
         with suppress(RtmmsError):
-            name, arguments = split_spec(spec, "bridge")
+            name, options = split_spec(spec, "bridge")
             kind = load_bridge(name)
             if kind.requirements is not Bridge.requirements:
-                result[name] = construct(kind, "bridge", name, arguments).requirements()
+                result[name] = construct(kind, "bridge", name, options).requirements()
     return {name: item for name, item in result.items() if item != Requirements()}
 
 
@@ -469,13 +469,13 @@ def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
         (field for field in dataclasses.fields(bridge) if field.init), key=lambda entry: entry.name in shared
     ):
         default: Any = None if item.default is dataclasses.MISSING else item.default
-        built = item.default_factory is not dataclasses.MISSING
-        required = item.default is dataclasses.MISSING and not built
+        has_factory = item.default_factory is not dataclasses.MISSING
+        required = item.default is dataclasses.MISSING and not has_factory
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory()
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
             default = dataclasses.asdict(default)
-        current = Parameter(item.name, type_text(known[item.name]), default, required)
-        listed[item.name] = current.declared(parameters_of(bridge).get(item.name))
+        parameter = Parameter(item.name, type_text(known[item.name]), default, required)
+        listed[item.name] = parameter.declared(parameters_of(bridge).get(item.name))
     listed["config"] = Parameter("config", "FILE.toml", None, False)
     return listed

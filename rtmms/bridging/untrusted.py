@@ -221,9 +221,9 @@ class Admission:
     True
     """
 
-    def __init__(self, arguments: tuple[str, ...], place: str = "peer") -> None:
-        self.address_texts = arguments
-        self._known = [_network(word, place) for word in arguments]
+    def __init__(self, address_texts: tuple[str, ...], place: str = "peer") -> None:
+        self.address_texts = address_texts
+        self._known = [_network(word, place) for word in address_texts]
 
     def __bool__(self) -> bool:
         """Return whether the addresses are limited."""

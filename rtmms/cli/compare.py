@@ -155,8 +155,8 @@ def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     names = []
     for controller in origin.get("controllers") or ():
-        name, _, values = str(controller).partition(":")
-        pairs = {key: value for key, _, value in (word.partition("=") for word in filter(None, values.split(",")))}
+        name, _, option_text = str(controller).partition(":")
+        pairs = {key: value for key, _, value in (word.partition("=") for word in filter(None, option_text.split(",")))}
         name = f"{pairs.pop('robot')}.{name}" if "robot" in pairs else name  # one of several robots
         names.append(name)
         result |= {f"{name}.{key}": value for key, value in pairs.items()}

@@ -69,13 +69,13 @@ def envelope(
     if not scenario.endswith(".toml"):
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
-    results = read_scenario(scenario)
+    scenario_data = read_scenario(scenario)
     base, _, _ = base_of(scenario, {"controllers": ()})
-    current = controller_of(base, controller)
-    _refuse_values(current, ranges)
+    driver_name = controller_of(base, controller)
+    _refuse_values(driver_name, ranges)
     brace(base.robot)
-    stored, left_out = tolerance(base, results.expect)
-    built = studies(base, current, ranges, seeds, [item.name for item in stored])
+    expectations, left_out = tolerance(base, scenario_data.expect)
+    built = studies(base, driver_name, ranges, seeds, [item.name for item in expectations])
     folder("-o", output)
     busy = f"-o {output}: another process writes this envelope now; expected another folder, or that it ends first"
     context.call_on_close(Lock(output / ".lock", busy).close)
@@ -85,7 +85,7 @@ def envelope(
         print_text(
             f"rtmms: not part of the tolerance, as runs of a study do not report them: {', '.join(left_out)}", err=True
         )
-    machine = measure_link(_in_real_time(scenario, results, base.duration)) if measure else None
+    machine = measure_link(_in_real_time(scenario, scenario_data, base.duration)) if measure else None
     held: dict[str, Any] = {}
     for name, study in built.items():
         if not quiet:
@@ -93,13 +93,13 @@ def envelope(
         done = carried_out(study, output / f"{name}.parquet", threads or core_count(), cluster, quiet=quiet)
         if done is None:
             return INTERRUPTED
-        held[name] = shares(study, done[0], stored)
+        held[name] = shares(study, done[0], expectations)
     from rtmms.studies.sweep_figure import draw_envelope as draw
 
     figure = output / "envelope.png"
-    draw(figure, f"{current} in {Path(scenario).stem}", built, held, machine)
+    draw(figure, f"{driver_name} in {Path(scenario).stem}", built, held, machine)
     result = {
-        "scenario": scenario, "controller": current, "tolerance": {item.name: item.text for item in stored},
+        "scenario": scenario, "controller": driver_name, "tolerance": {item.name: item.text for item in expectations},
         "left_out": left_out, "seeds": seeds, "runs": sum(study.runs for study in built.values()),
         "limits": limits(built, held), "machine": machine,
         "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
@@ -137,17 +137,17 @@ def _refuse_values(controller: str, ranges: Any) -> None:
                 raise ModelError(f"--{option}: {str(fault).partition(': ')[2]}") from None
 
 
-def _in_real_time(scenario: str, result: Scenario, duration: float) -> dict[str, Any]:
+def _in_real_time(scenario: str, scenario_data: Scenario, duration: float) -> dict[str, Any]:
     """Return the report of the scenario in real time on this machine, in another process: long enough for its events.
 
     The files of a single run are written into a temporary folder.
     """
-    seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in result.events)]))
+    seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in scenario_data.events)]))
     with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
         files = [
             run_option
             for run_option in run_options().values()
-            if run_option.study is StudyUse.FILE and run_option.name in result.options
+            if run_option.study is StudyUse.FILE and run_option.name in scenario_data.options
         ]
         elsewhere = [(file.word, str(Path(folder) / f"run{file.writes or '.png'}")) for file in files]
         done = run_python([

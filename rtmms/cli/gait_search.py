@@ -55,25 +55,29 @@ def search_and_print(
     from rtmms.studies.gait_search import check_request, search
 
     check_request(asked)
-    stored = None
+    search_file = None
     if out is not None:
-        current = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
+        gait_kind = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
         folder("-o", out)
         refuse_output(out / f"{asked.robot}-front.{form}", "-o", KINDS[f".{form}"])
         for path in sorted(out.glob(f"{asked.robot}-gait-*.toml")):
-            refuse_output(path, "-o", current)
-        stored = out / f"{asked.robot}-search-{asked.key()}.json"
+            refuse_output(path, "-o", gait_kind)
+        search_file = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
-        front = search(asked, file=stored, threads=threads, report=_Progress(budget), ends_early=True)
+        front = search(asked, file=search_file, threads=threads, report=_Progress(budget), ends_early=True)
     except OutOfTimeError as ended:
         raise ModelError(f"--budget: {ended}, and no gait was found; give a longer budget") from None
     except KeyboardInterrupt:
-        if stored is not None and stored.is_file():
-            print_text(f"rtmms: interrupted; run the same command again to continue the search from {stored}", err=True)
+        if search_file is not None and search_file.is_file():
+            print_text(
+                f"rtmms: interrupted; run the same command again to continue the search from {search_file}", err=True
+            )
         raise
     if front.note:
         goes_on = (
-            f"; run the same command again to continue from {stored}" if stored is not None and stored.is_file() else ""
+            f"; run the same command again to continue from {search_file}"
+            if search_file is not None and search_file.is_file()
+            else ""
         )
         print_text(f"rtmms: {front.note}{goes_on}", err=True)
     files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]

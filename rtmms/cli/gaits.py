@@ -119,16 +119,16 @@ def gaits(
     if out is not None and word is None:
         shapes = Kind("file of a gait's shapes", (",".join(plant.model.joint_names).lower().encode() + b"\n",))
         refuse_output(out / f"{robot}-gait.csv", "-o", shapes)
-    current = plant.locomotion.gaits
+    robot_gaits = plant.locomotion.gaits
     item = Connection(plant.model, plant.locomotion.kind) if plant.locomotion.travel is None else None
-    results: Best | None = None
+    best: Best | None = None
     if word is None:
-        results = _best(plant, item, goal, per, robot)
-        gait = results.path
+        best = _best(plant, item, goal, per, robot)
+        gait = best.path
     else:
         from rtmms.locomotion.plant import limits
 
-        gait = gait_path(word, plant.model.n, current, plant.model.joint_names)
+        gait = gait_path(word, plant.model.n, robot_gaits, plant.model.joint_names)
         keep_limits(gait, *limits(plant), plant.model.joint_names, word)
         if not is_closed(plant.model, gait):
             raise ModelError(f"gait '{word}': expected a closed gait, got one whose last shape differs from its first")
@@ -138,15 +138,16 @@ def gaits(
         "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind, "cycle_s": gait.duration,
         "dynamic": item is None,
     }  # fmt: skip
-    if results is not None and item is not None:
+    if best is not None and item is not None:
         result |= {
             "goal": goal or plant.locomotion.goal,
             "per": per,
-            "score": results.score,
-            "length": results.length,
-            "coefficients": results.coefficients.tolist(),
+            "score": best.score,
+            "length": best.length,
+            "coefficients": best.coefficients.tolist(),
             "beside": {
-                name: _score(item, gait_path(name, 2, current), goal or plant.locomotion.goal, per) for name in current
+                name: _score(item, gait_path(name, 2, robot_gaits), goal or plant.locomotion.goal, per)
+                for name in robot_gaits
             },
         }
     with written_as(form):

@@ -184,10 +184,10 @@ def _names(*texts: str) -> list[str]:
     return [item for text in texts for item in (word.strip() for word in text.split(",")) if item]
 
 
-def _ranges(option: str, arguments: Sequence[str]) -> dict[str, tuple[float, float]]:
+def _ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Convert ['a=1:2,b=3:4'] to {'a': (1, 2), 'b': (3, 4)}, or raise ModelError."""
     result: dict[str, tuple[float, float]] = {}
-    for pair in (part for word in arguments for part in word.split(",")):
+    for pair in (part for word in texts for part in word.split(",")):
         key, _, text = pair.partition("=")
         parts = text.split(":")
         try:
@@ -338,7 +338,7 @@ def _free(report: dict[str, Any]) -> list[str]:
             segment, _, word = remaining.partition(".")
             start = first == "start" and segment.isdigit()
             of = f"start.{word}" if start else item["name"].partition("@")[0].partition("[")[0]
-            arguments = reasons.setdefault((item["why"], "first states" if start else "sensors"), [])
-            if of not in arguments:
-                arguments.append(of)
-    return [f"free of {what}: {', '.join(reason)} ({why})" for (why, what), reason in reasons.items()]
+            subjects = reasons.setdefault((item["why"], "first states" if start else "sensors"), [])
+            if of not in subjects:
+                subjects.append(of)
+    return [f"free of {what}: {', '.join(free_names)} ({why})" for (why, what), free_names in reasons.items()]

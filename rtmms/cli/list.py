@@ -111,8 +111,8 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     if kind == "bridges":
         entry["missing"] = _missing(result, point.name)
     else:
-        current: Any = getattr(result, "tunable_parameters", None) or getattr(result, "settable", ())
-        entry["settable"] = list(current)
+        changeable: Any = getattr(result, "tunable_parameters", None) or getattr(result, "settable", ())
+        entry["settable"] = list(changeable)
         entry["robots"] = list(result.robots) if hasattr(result, "robots") else []
     return entry
 
@@ -211,7 +211,7 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
 def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
     """Return the possible words of parameters by name, from the robot's parameters or the module's table."""
     listed = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
-    result = {name: list(arguments) for name, arguments in listed.items()}
+    result = {name: list(choices) for name, choices in listed.items()}
     return result | {
         name: list(parameter.choices) for name, parameter in parameters_of_plant(plant).items() if parameter.choices
     }
@@ -219,8 +219,10 @@ def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
 
 def _described(plant: Plant) -> dict[str, dict[str, str]]:
     """Return unit, range and sentence of each declared parameter."""
-    current = parameters_of_plant(plant)
-    return {name: {"unit": item.unit, "range": item.range_text, "about": item.about} for name, item in current.items()}
+    declarations = parameters_of_plant(plant)
+    return {
+        name: {"unit": item.unit, "range": item.range_text, "about": item.about} for name, item in declarations.items()
+    }
 
 
 def _values(plant: Plant) -> dict[str, Any]:
@@ -253,17 +255,17 @@ def _print_robot(listed: dict[str, Any]) -> None:
         if names:
             print_text(title)
         for name in names:
-            arguments = [word for word in listed["choices"].get(name, ()) if word != listed["parameters"].get(name)]
-            current = listed["described"].get(name, {})
-            parts = [f"{_short(listed['parameters'].get(name))} {current.get('unit', '')}".rstrip()]
+            choices = [word for word in listed["choices"].get(name, ()) if word != listed["parameters"].get(name)]
+            description = listed["described"].get(name, {})
+            parts = [f"{_short(listed['parameters'].get(name))} {description.get('unit', '')}".rstrip()]
             parts += (
-                [f"(or {', '.join(arguments)})"]
-                if arguments
-                else [f"({current['range']})"]
-                if current.get("range")
+                [f"(or {', '.join(choices)})"]
+                if choices
+                else [f"({description['range']})"]
+                if description.get("range")
                 else []
             )
-            print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, current.get('about', '')])}".rstrip())
+            print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, description.get('about', '')])}".rstrip())
 
 
 def _details_of(channel: Mapping[str, Any]) -> str:

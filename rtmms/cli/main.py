@@ -273,10 +273,10 @@ def _refuse_environment() -> None:
 
 def _put_warnings_in_sentences() -> None:
     """Print our own warnings as our other lines; those of libraries stay as Python has them."""
-    default, current = warnings.formatwarning, str(Path(__file__).parents[1])
+    default, package_folder = warnings.formatwarning, str(Path(__file__).parents[1])
 
     def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
-        if filename.startswith(current):
+        if filename.startswith(package_folder):
             return f"rtmms: {safe_text(message)}\n"
         return default(message, category, filename, lineno, line)
 

@@ -36,7 +36,7 @@ COMMANDS = {
               help="Where to write it; default: a folder of its name, here.")  # fmt: skip
 def new(kind: str, name: str, output: Path | None) -> int:
     """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree)."""
-    arguments = _template_values(kind, name)
+    template_values = _template_values(kind, name)
     target = Path(name) if output is None else output
     if target.exists():
         raise ModelError(f"{target}: is there already")
@@ -45,11 +45,11 @@ def new(kind: str, name: str, output: Path | None) -> int:
         raise ModelError(f"{target}: there is no folder '{target.parent}'")
     try:
         with tempfile.TemporaryDirectory(prefix=".rtmms-new-", dir=parent) as built:
-            _write(kind, arguments, Path(built) / "package")
+            _write(kind, template_values, Path(built) / "package")
             shutil.move(Path(built) / "package", target)
     except OSError as error:
         raise RtmmsError(f"{target}: could not be written: {error.strerror}") from None
-    command = Template(COMMANDS[kind]).substitute(arguments)
+    command = Template(COMMANDS[kind]).substitute(template_values)
     print_text(f"{target}: pip install -e '{target}[test]', then: {command}")
     return 0
 

@@ -472,7 +472,9 @@ def refuse_without_effect(context: click.Context, names: Iterable[str], expected
     click.UsageError
         One of them is on the command line.
     """
-    values = given_options(context) & set(names)
-    if values:
-        arguments = {param.name: param.opts[-1] for param in context.command.params}
-        raise click.UsageError(f"{', '.join(sorted(arguments[name] for name in values))}: expected {expected} with it")
+    option_names = given_options(context) & set(names)
+    if option_names:
+        option_texts = {param.name: param.opts[-1] for param in context.command.params}
+        raise click.UsageError(
+            f"{', '.join(sorted(option_texts[name] for name in option_names))}: expected {expected} with it"
+        )

@@ -109,24 +109,24 @@ def _from(
     return Session(asked).execute()
 
 
-def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], arguments: dict[str, Any]) -> int:
+def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], option_values: dict[str, Any]) -> int:
     from rtmms.cli.running.one_case import check_table
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merge_options, scenario
     from rtmms.cli.running.session import Session
 
     result = scenario(file)
     typed = given_options(context)
-    arguments = merge_options(result, arguments, typed)
-    if "mode" in typed and arguments["mode"] not in TIMED:  # what the file has of its own mode's schedule
+    option_values = merge_options(result, option_values, typed)
+    if "mode" in typed and option_values["mode"] not in TIMED:  # what the file has of its own mode's schedule
         options = [
             run_option for run_option in run_options().values() if run_option.timed and run_option.name not in typed
         ]
-        arguments.update({option.name: option.default for option in options})
-    check_times(result, arguments["duration"])
+        option_values.update({option.name: option.default for option in options})
+    check_times(result, option_values["duration"])
     check_peers(result, typed)
     try:
         faults = [name for event in result.events for name in event.values if name.startswith("fault.")]
-        asked = plan(result.robot, arguments, driving(controllers, result.controllers), result.robots, faults)
+        asked = plan(result.robot, option_values, driving(controllers, result.controllers), result.robots, faults)
         check_table(result, asked)
         parameters, links = {**result.parameters, **asked.parameters}, links_of(result, asked)
         return Session(replace(asked, parameters=parameters, links=links, scenario=result)).execute()

@@ -224,8 +224,8 @@ def _by_commands(
     return as_words(robot, trim_commands(fitting, commands, report=_print_line))
 
 
-def _print_line(arguments: str) -> None:
-    print_text(f"rtmms: {arguments}", err=True)
+def _print_line(text: str) -> None:
+    print_text(f"rtmms: {text}", err=True)
 
 
 def as_table(result: dict[str, Any]) -> str:

@@ -89,13 +89,13 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
     return 0
 
 
-def _pixels(arguments: str | None) -> tuple[int, int] | None:
+def _pixels(size_text: str | None) -> tuple[int, int] | None:
     """Return width and height; even numbers, which a film needs."""
-    if arguments is None:
+    if size_text is None:
         return None
-    wide, _, high = arguments.partition("x")
+    wide, _, high = size_text.partition("x")
     if not (wide.isdigit() and high.isdigit() and 64 <= int(wide) <= 7680 and 64 <= int(high) <= 4320):
-        raise ModelError(f"--size: expected WIDExHIGH from 64x64 to 7680x4320, got '{arguments}'")
+        raise ModelError(f"--size: expected WIDExHIGH from 64x64 to 7680x4320, got '{size_text}'")
     return int(wide) // 2 * 2, int(high) // 2 * 2
 
 

@@ -31,10 +31,10 @@ class CosseratChart:
         k = len(field.start)
         driven = np.flatnonzero(np.any(field.mix != 0.0, axis=1))
         self._at = np.concatenate([Y_SIZE + k + driven, Y_SIZE + 2 * k + driven])
-        arguments = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
-        arguments += ["vx", "vy", "vz", "wx", "wy", "wz"]
-        arguments += [f"parameter{i}" for i in driven] + [f"parameter{i}.rate" for i in driven]
-        self.names = tuple(arguments)
+        names = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
+        names += ["vx", "vy", "vz", "wx", "wy", "wz"]
+        names += [f"parameter{i}" for i in driven] + [f"parameter{i}.rate" for i in driven]
+        self.names = tuple(names)
         sizes = [length] * 3 + [1.0] * 3 + [length] * 3 + [1.0] * 3 + [1.0] * (2 * len(driven))
         self.size = np.array(sizes)
 
@@ -81,10 +81,10 @@ class StrainChart:
     def __init__(self, state: Array, free: bool, length: float) -> None:
         self.state, self.origin, self._free = state, state.copy(), free
         n = self._n = (len(state) - 13) // 2
-        arguments = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
-        arguments += ["vx", "vy", "vz", "wx", "wy", "wz"]
+        names = [f"{axis}_error" for axis in ("x", "y", "z", "roll", "pitch", "yaw")]
+        names += ["vx", "vy", "vz", "wx", "wy", "wz"]
         sizes = [length] * 3 + [1.0] * 3 + [length] * 3 + [1.0] * 3
-        self.names = (*(arguments if free else ()), *(f"q{k}" for k in range(n)), *(f"q{k}.rate" for k in range(n)))
+        self.names = (*(names if free else ()), *(f"q{k}" for k in range(n)), *(f"q{k}.rate" for k in range(n)))
         self.size = np.array([*(sizes if free else ()), *[1.0 / length] * (2 * n)])
 
     def read(self) -> Array:

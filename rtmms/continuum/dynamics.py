@@ -537,11 +537,11 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: An
     s[i, at], s[i, at + 1], s[i, at + 2] = fx, fy, fz
     s[i, at + 3], s[i, at + 4], s[i, at + 5] = mx + qx, my + qy, mz + qz
     # T_b + p . V_r / 2 + p . V_f, and what gravity keeps: seen from the head's origin, whose own part is added later
-    stored = 0.5 * (m * (vx * vx + vy * vy + vz * vz) + px * rx + py * ry + pz * rz + lx * wx * wx)
-    stored += px * ux + py * uy + pz * uz
-    stored += 0.5 * (ly * wy * wy + lz * wz * wz)
-    stored -= pull * (gravity[0] * s[i, P_POS] + gravity[1] * s[i, P_POS + 1] + gravity[2] * s[i, P_POS + 2])
-    loads[ENERGY] += k[i, K_WEIGHT] * stored
+    energy = 0.5 * (m * (vx * vx + vy * vy + vz * vz) + px * rx + py * ry + pz * rz + lx * wx * wx)
+    energy += px * ux + py * uy + pz * uz
+    energy += 0.5 * (ly * wy * wy + lz * wz * wz)
+    energy -= pull * (gravity[0] * s[i, P_POS] + gravity[1] * s[i, P_POS + 1] + gravity[2] * s[i, P_POS + 2])
+    loads[ENERGY] += k[i, K_WEIGHT] * energy
     loads[LOSS] += k[i, K_WEIGHT] * (d1 * vx + d2 * vy + d3 * vz + d4 * wx)
 
 

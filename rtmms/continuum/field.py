@@ -104,8 +104,8 @@ def _call(typing_context: Any, function: Any, x: Any, t: Any, p: Any, k: Any, ou
         builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
         return context.get_dummy_value()
 
-    arguments = (types.int64, types.int64, types.int64)
-    return types.none(types.int64, types.float64, types.float64, *arguments), generate
+    integers = (types.int64, types.int64, types.int64)
+    return types.none(types.int64, types.float64, types.float64, *integers), generate
 
 
 def _ask(function: Any, x: float, t: float, p: Any, out: Any) -> None:

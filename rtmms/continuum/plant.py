@@ -645,10 +645,10 @@ class CosseratPlant(KernelPlant):
         for row, c in zip(s, k, strict=True):
             r, p = row[at.P_ROT : at.P_ROT + 9].reshape(3, 3), row[at.P_POS : at.P_POS + 3]
             v, w = row[at.P_TWIST : at.P_TWIST + 3], row[at.P_TWIST + 3 : at.P_TWIST + 6]
-            current = r @ ((c[at.K_MASS] + c[at.K_ADDED : at.K_ADDED + 3]) * (r.T @ (v + np.cross(w, p))))
+            section_momentum = r @ ((c[at.K_MASS] + c[at.K_ADDED : at.K_ADDED + 3]) * (r.T @ (v + np.cross(w, p))))
             j = c[at.K_INERTIA : at.K_INERTIA + 3] + np.array([c[at.K_ROLL], 0.0, 0.0])
-            b[:3] += c[at.K_WEIGHT] * current
-            b[3:] += c[at.K_WEIGHT] * (r @ (j * (r.T @ w)) + np.cross(p, current))
+            b[:3] += c[at.K_WEIGHT] * section_momentum
+            b[3:] += c[at.K_WEIGHT] * (r @ (j * (r.T @ w)) + np.cross(p, section_momentum))
         b += unpack_inertia(a) @ y[7:13]
         rot = quaternion_matrix(y[3:7])
         force = rot @ b[:3]

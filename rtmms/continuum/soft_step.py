@@ -387,10 +387,10 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
     pulled : (points, 6) array or None
         Wrenches of tendons.
     """
-    section, inner, h, remaining, shapes, stiff, damping = rod
+    section, inner, h, rest_strain, shapes, stiff, damping = rod
     s, jacobian, mine, mass, left, loads, head, room, gain = work
     m = shapes.shape[0]
-    strain(remaining, shapes, q, qd, s)
+    strain(rest_strain, shapes, q, qd, s)
     carry_along(inner, h, head[2], s)
     loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
     for i in range(section.shape[0]):
@@ -633,13 +633,13 @@ def advance(system: Any) -> int:
         SOUND or NOT_FINITE.
     """
     motion, t, dt = system.motion, system.hold.start, system.dt
-    state, rate, item, two = motion.vector, motion.rate, motion.one_part, motion.two
-    euler(system, state, t, dt, rate, item)
+    state, rate, one_part, two = motion.vector, motion.rate, motion.one_part, motion.two
+    euler(system, state, t, dt, rate, one_part)
     h = 0.5 * dt
     euler(system, state, t, h, rate, two)
     euler(system, two, t + h, h, rate, two)
     for k in range(state.shape[0]):
-        two[k] = 2.0 * two[k] - item[k]
+        two[k] = 2.0 * two[k] - one_part[k]
     normalise(two)
     follow(system, two, t + dt)
     if not finite(two):

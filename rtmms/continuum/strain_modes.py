@@ -50,12 +50,12 @@ NOT_FINITE = 2
 
 
 @kernel
-def strain(remaining: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
+def strain(rest_strain: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
     """Write P_STRAIN of all points.
 
     Parameters
     ----------
-    remaining : (points, 6) array
+    rest_strain : (points, 6) array
         Strain at rest.
     shapes : (n, points, 6) array
         Shapes of the strain.
@@ -66,7 +66,7 @@ def strain(remaining: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
     """
     for i in range(s.shape[0]):
         for k in range(6):
-            s[i, P_STRAIN + k] = remaining[i, k]
+            s[i, P_STRAIN + k] = rest_strain[i, k]
             s[i, P_STRAIN + 6 + k] = 0.0
             s[i, P_STRAIN + 12 + k] = 0.0
         for a in range(shapes.shape[0]):
@@ -255,7 +255,7 @@ def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, ro
     """
     vx, vy, vz, wx, wy, wz = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
     times_packed(carrier, twist, room)
-    stored = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
+    energy = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
     ax, ay, az = cross(wx, wy, wz, room[0], room[1], room[2])
     bx, by, bz = cross(wx, wy, wz, room[3], room[4], room[5])
     cx, cy, cz = cross(vx, vy, vz, room[0], room[1], room[2])
@@ -271,7 +271,7 @@ def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, ro
     for k in range(6):
         for j in range(6):
             mass[k, j] += carrier[PACKED[k, j]]
-    return stored - (px * gx + py * gy + pz * gz)
+    return energy - (px * gx + py * gy + pz * gz)
 
 
 ROD = Layout(
@@ -333,11 +333,11 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
     rate : (12 + 2 n,) array
         Result.
     """
-    section, inner, h, remaining, shapes, stiff, damping, free, carrier = rod
+    section, inner, h, rest_strain, shapes, stiff, damping, free, carrier = rod
     s, jacobian, mine, mass, left, loads, head, room = work
     n, last = shapes.shape[0], section.shape[0] - 1
     q, qd, twist = state[7 : 7 + n], state[13 + n :], state[7 + n : 13 + n]
-    strain(remaining, shapes, q, qd, s)
+    strain(rest_strain, shapes, q, qd, s)
     carry_along(inner, h, twist, s)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
@@ -424,7 +424,7 @@ def take_step(rod: Any) -> int:
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
     memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
-    rate, item, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
+    rate, one_part, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
     if not finite(command):
         return BAD_COMMAND
     for k in range(memory.shape[0]):
@@ -434,7 +434,7 @@ def take_step(rod: Any) -> int:
     fixed, around, work = parts_of(rod)
     evaluate(fixed, around, work, state, push, dt, rate)
     lead(state, rate, dt)
-    displace(state, rate, dt, item)
+    displace(state, rate, dt, one_part)
     h = 0.5 * dt
     evaluate(fixed, around, work, state, push, h, rate)
     lead(state, rate, h)
@@ -443,7 +443,7 @@ def take_step(rod: Any) -> int:
     lead(two, rate, h)
     displace(two, rate, h, two)
     for k in range(state.shape[0]):
-        two[k] = 2.0 * two[k] - item[k]
+        two[k] = 2.0 * two[k] - one_part[k]
     normalise(two)
     if not finite(two):
         return NOT_FINITE
@@ -689,9 +689,9 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, d
     along = _fine_enough(rod, shapes, nodes, points, default_nodes)
     table = shapes.table(along.x, rod.length_m, name)
     sections = [rod.at(float(x)) for x in along.x]
-    remaining, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
-    remaining[:, 0] = 1.0
-    for x, turn, row, section in zip(along.x, remaining, rows, sections, strict=True):
+    rest_strain, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
+    rest_strain[:, 0] = 1.0
+    for x, turn, row, section in zip(along.x, rest_strain, rows, sections, strict=True):
         bend = rod.curvature(float(x)) if callable(rod.curvature) else rod.curvature
         turn[3:] = np.asarray(bend, dtype=float)
         if not np.all(np.isfinite(turn)):
@@ -704,7 +704,7 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, d
     size = np.sqrt(np.diag(stiff))
     if not np.linalg.eigvalsh(stiff / np.outer(size, size))[0] > 1e-12:
         raise ModelError(f"{name}: shapes: expected linearly independent shapes, got one that is a sum of others")
-    return RodTable(rows, remaining, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
+    return RodTable(rows, rest_strain, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
 
 
 def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
@@ -716,8 +716,8 @@ def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
     for i, (x, w) in enumerate(zip(along.x, along.weight, strict=True)):
         section = rod.at(float(x))
         h = np.array([_of(section, c, name, float(x)) for c in components])
-        current = table[np.arange(m), i, components]
-        out += w * np.where(same, np.outer(h * current, current), 0.0)
+        mode_column = table[np.arange(m), i, components]
+        out += w * np.where(same, np.outer(h * mode_column, mode_column), 0.0)
     return out
 
 

@@ -95,12 +95,12 @@ class StrainRod(KernelPlant):
         if not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
         table = rod_table(rod, self.shapes, self.nodes, self.points, DEFAULT_POINTS)
-        rows, remaining, shapes, stiff, slow, along = table
+        rows, rest_strain, shapes, stiff, slow, along = table
         n, points = len(shapes), len(along.x)
         self.n = n
         self.stiffness = stiff
         self.system = ROD.make({
-            "section": rows, "inner": along.inner, "length": along.length, "rest_strain": remaining, "shapes": shapes,
+            "section": rows, "inner": along.inner, "length": along.length, "rest_strain": rest_strain, "shapes": shapes,
             "stiff": stiff, "damping": slow, "free": self.base == "free", "carrier": self._carried(name),
             "gravity": np.array([0.0, 0.0, -float(self.gravity)]), "current": np.array(self.current, dtype=float),
             "dt": self.dt,
@@ -135,8 +135,8 @@ class StrainRod(KernelPlant):
         row = compile_model(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
         place = self.rod.placement
         back = np.linalg.inv(adjoint(place.rotation, place.position))
-        current = unpack_inertia(row[C_INERTIA : C_INERTIA + PACKED_SIZE])
-        out[:21] = pack_inertia(back.T @ current @ back)
+        inertia = unpack_inertia(row[C_INERTIA : C_INERTIA + PACKED_SIZE])
+        out[:21] = pack_inertia(back.T @ inertia @ back)
         out[21] = row[C_WEIGHT]
         moment = row[C_WEIGHT_MOMENT : C_WEIGHT_MOMENT + 3] - row[C_WEIGHT] * place.position
         out[22:] = place.rotation.T @ moment
@@ -285,9 +285,9 @@ class StrainRod(KernelPlant):
                 d = np.zeros(n)
                 d[k] = 1e-6 * size
                 slope[:, k] = (self._residual(q + d) - self._residual(q - d)) / (2e-6 * size)
-            route = np.linalg.solve(slope, r)
-            q = q - route
-            if np.abs(route).max() < 1e-10 * size * max(1.0, float(np.abs(q).max())):
+            newton_step = np.linalg.solve(slope, r)
+            q = q - newton_step
+            if np.abs(newton_step).max() < 1e-10 * size * max(1.0, float(np.abs(q).max())):
                 self.q[:] = q
                 return
         raise ModelError(f"rod '{self.rod.name}': rest: the method did not converge; apply the load in more steps")

@@ -332,7 +332,7 @@ def pass_on(topology: Any, j: int, room: Any) -> None:
 
 
 @kernel
-def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) -> Any:
+def condense(topology: Any, j: int, held: bool, joint_input: Any, soft: Any, s: Any) -> Any:
     """Add a body's inertia and bias to its parent's, as in `inward`.
 
     Parameters
@@ -342,8 +342,8 @@ def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) 
     j : int
         Row of the model.
     held : bool
-        Whether `values` is the joint's acceleration; otherwise it is its drive.
-    values : float
+        Whether `joint_input` is the joint's acceleration; otherwise it is its drive.
+    joint_input : float
         Acceleration or drive.
     soft : float
         Inertia added to the joint's own, for a driven joint.
@@ -357,7 +357,7 @@ def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) 
     """
     revolute = topology[j, T_KIND] == REVOLUTE
     u0, u1, u2, u3, u4, u5 = axis_column(s, j, revolute)
-    current, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
+    joint_inertia, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
     s[j, S_U], s[j, S_U + 1], s[j, S_U + 2] = u0, u1, u2
     s[j, S_U + 3], s[j, S_U + 4], s[j, S_U + 5] = u3, u4, u5
     z0, z1, z2 = s[j, S_ZETA], s[j, S_ZETA + 1], s[j, S_ZETA + 2]
@@ -365,12 +365,12 @@ def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) 
     f0, f1, f2, f3, f4, f5 = times(s, j, S_INERTIA, z0, z1, z2, z3, z4, z5)
     along = u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5
     if held:
-        inverse, push = 0.0 * current, values
+        inverse, push = 0.0 * joint_inertia, joint_input
         s[j, S_FORCE] = left
     else:
-        inverse = 1.0 / (current + soft)
-        s[j, S_FORCE] = values - left
-        push = inverse * (values - left - along)
+        inverse = 1.0 / (joint_inertia + soft)
+        s[j, S_FORCE] = joint_input - left
+        push = inverse * (joint_input - left - along)
     s[j, S_INVERSE] = inverse
     i = topology[j, T_PARENT]
     add_wrench(
@@ -387,7 +387,7 @@ def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) 
         c0 - w3 * u3, c1 - w3 * u4, c2 - w3 * u5, c3 - w4 * u4, c4 - w4 * u5, c5 - w5 * u5,
     )  # fmt: skip
     add_inertia(s, i, j, condensed)
-    return current, left + along
+    return joint_inertia, left + along
 
 
 @kernel
@@ -462,8 +462,8 @@ def inward_on_ground(
             condense(topology, j, True, drive[j - 1], soft[j - 1], s)
         elif choose_pivot(topology, ground, j, room) >= 0:
             kappa = room[j, R_KAPPA]
-            current, force = condense(topology, j, True, kappa, soft[j - 1], s)
-            total = current + soft[j - 1]
+            joint_inertia, force = condense(topology, j, True, kappa, soft[j - 1], s)
+            total = joint_inertia + soft[j - 1]
             decide(topology, j, total, force + total * kappa - drive[j - 1], s, room)
         else:
             condense(topology, j, False, drive[j - 1], soft[j - 1], s)
@@ -521,21 +521,21 @@ def respond_on_ground(
         pull = s[j, u] * vx + s[j, u + 1] * vy + s[j, u + 2] * vz
         pull += s[j, u + 3] * wx + s[j, u + 4] * wy + s[j, u + 5] * wz
         revolute = topology[j, T_KIND] == REVOLUTE
-        pivot, current = int(room[j, R_PIVOT].real), s[j, u + 5] if revolute else s[j, u + 2]
+        pivot, joint_inertia = int(room[j, R_PIVOT].real), s[j, u + 5] if revolute else s[j, u + 2]
         borne = 0.0 * pull
         for l in range(int(room[j, R_UP].real)):
             if l != pivot:
                 borne += room[j, R_UP_B + l] * room[j, R_UP_FORCE + l]
         if imposed[j - 1]:
             qdd[j - 1] = drive[j - 1]
-            torque[j - 1] = pull + current * drive[j - 1] + s[j, S_FORCE] - borne
+            torque[j - 1] = pull + joint_inertia * drive[j - 1] + s[j, S_FORCE] - borne
         elif pivot >= 0:
             value = room[j, R_KAPPA]
             for k in range(6):
                 value += room[j, R_ALPHA + k] * s[i, S_ACCELERATION + k]
             qdd[j - 1] = value
             # sum_l b_l lambda_l = S^T (M a + beta) + soft qdd - torque, lambda_l of the others as they stand
-            needed = pull + (current + soft[j - 1]) * value + s[j, S_FORCE] - drive[j - 1]
+            needed = pull + (joint_inertia + soft[j - 1]) * value + s[j, S_FORCE] - drive[j - 1]
             room[j, R_UP_FORCE + pivot] = (needed - borne) / room[j, R_UP_B + pivot]
         else:
             qdd[j - 1] = s[j, S_INVERSE] * (s[j, S_FORCE] - pull)

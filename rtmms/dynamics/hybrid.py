@@ -312,9 +312,9 @@ def hybrid_dynamics(
         raise ModelError(f"{model.name}: imposed must have shape ({n},), got {flags.shape}")
     for row in np.flatnonzero(model.modes.book[:, M_COUNT]):
         first, count = model.modes.book[row, [M_FIRST, M_COUNT]]
-        current = flags[model.modes.members[first : first + count] - 1]
-        if np.any(current) and not np.all(current):
-            raise ModelError(f"{model.name}: imposed: expected all modes of a body, or none, got {current.tolist()}")
+        mode_flags = flags[model.modes.members[first : first + count] - 1]
+        if np.any(mode_flags) and not np.all(mode_flags):
+            raise ModelError(f"{model.name}: imposed: expected all modes of a body, or none, got {mode_flags.tolist()}")
     s, modal = set_up(model, state, wrench)
     if np.iscomplexobj(drive) and not np.iscomplexobj(s):
         s = s.astype(complex)
@@ -322,8 +322,8 @@ def hybrid_dynamics(
     mode = model.base_mode
     if base_acceleration is not None:
         mode = BASE_PRESCRIBED if mode == BASE_FREE else mode
-        values = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
-        s[0, S_ACCELERATION : S_ACCELERATION + 6] = values
+        acceleration = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
+        s[0, S_ACCELERATION : S_ACCELERATION + 6] = acceleration
     dtype = s.dtype
     qdd, torque = np.zeros(n, dtype), np.zeros(n, dtype)
     q, qd = state.q.astype(dtype), state.qd.astype(dtype)

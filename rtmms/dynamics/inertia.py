@@ -148,8 +148,8 @@ def _by_velocities(model: Model, state: State) -> Array:
         moving = State(state.position, state.orientation, state.q, unit[:6], unit[6:])
         columns.append(hybrid_scratch(model, moving)[:, S_TWIST : S_TWIST + 6])
     j = np.stack(columns, axis=-1)
-    current = np.array([unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) for c in model.constant])
-    out: Array = np.einsum("rai,rab,rbj->ij", j, current, j)
+    inertias = np.array([unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) for c in model.constant])
+    out: Array = np.einsum("rai,rab,rbj->ij", j, inertias, j)
     out[6:, 6:] += np.diag(model.constant[1 : model.n + 1, C_ROTOR])
     return out
 

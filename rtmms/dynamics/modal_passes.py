@@ -225,15 +225,15 @@ def inward_modal(
         if kind != SECTION:
             revolute = kind == REVOLUTE
             u0, u1, u2, u3, u4, u5 = axis_column(s, j, revolute)
-            current, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
+            joint_inertia, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
             s[j, S_U], s[j, S_U + 1], s[j, S_U + 2] = u0, u1, u2
             s[j, S_U + 3], s[j, S_U + 4], s[j, S_U + 5] = u3, u4, u5
             if imposed[j - 1]:
-                inverse, push = 0.0 * current, drive[j - 1] + 0.0 * current
+                inverse, push = 0.0 * joint_inertia, drive[j - 1] + 0.0 * joint_inertia
                 s[j, S_FORCE] = left
             else:
                 k, c = constant[j, C_STIFFNESS], constant[j, C_DAMPING]
-                inverse = 1.0 / (current + constant[j, C_ROTOR] + implicit * (c + implicit * k) + s[j, S_HELD])
+                inverse = 1.0 / (joint_inertia + constant[j, C_ROTOR] + implicit * (c + implicit * k) + s[j, S_HELD])
                 torque = drive[j - 1] - friction(constant, j, q[j - 1], qd[j - 1]) - implicit * k * qd[j - 1]
                 s[j, S_FORCE] = torque - left
                 push = inverse * (torque - left - (u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5))
@@ -371,9 +371,9 @@ def respond_modal(
             revolute = kind == REVOLUTE
             if imposed[j - 1]:
                 acceleration = drive[j - 1] + 0.0 * pull
-                current = s[j, u + 5] if revolute else s[j, u + 2]
+                joint_inertia = s[j, u + 5] if revolute else s[j, u + 2]
                 torque[j - 1] = (
-                    pull + (current + constant[j, C_ROTOR]) * acceleration + s[j, S_FORCE]
+                    pull + (joint_inertia + constant[j, C_ROTOR]) * acceleration + s[j, S_FORCE]
                     + friction(constant, j, q[j - 1], qd[j - 1])
                 )  # fmt: skip
             else:

@@ -61,9 +61,9 @@ class AskedFunction:
         inner: Any = plain
         if COMPILED:
             inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(plain)
-        values = _gives(inner, plain.__name__)
+        gives_slopes = _gives(inner, plain.__name__)
         self.contents = _contents(plain)
-        whole = inner if values else _with_differences(inner)
+        whole = inner if gives_slopes else _with_differences(inner)
         if not COMPILED:
             self.address = id(self)
             _KNOWN[self.address] = whole
@@ -77,32 +77,30 @@ class AskedFunction:
         self._entry, self.address = entry, int(entry.address)
 
 
-def _contents(py_func: Any, observed: tuple[int, ...] = ()) -> bytes:
+def _contents(part: Any, visited: tuple[int, ...] = ()) -> bytes:
     """Return bytes that differ where functions do: their code, and the values that they use from outside."""
-    py_func = getattr(py_func, "py_func", py_func)
-    if id(py_func) in observed:
+    part = getattr(part, "py_func", part)
+    if id(part) in visited:
         return b"again"
-    observed = (*observed, id(py_func))
-    if isinstance(py_func, FunctionType):
-        cells = [cell.cell_contents for cell in py_func.__closure__ or ()]
-        used = [py_func.__globals__[name] for name in py_func.__code__.co_names if name in py_func.__globals__]
-        return b"".join(
-            _contents(item, observed) for item in (py_func.__code__, *cells, py_func.__defaults__ or (), *used)
-        )
-    if isinstance(py_func, CodeType):
+    visited = (*visited, id(part))
+    if isinstance(part, FunctionType):
+        cells = [cell.cell_contents for cell in part.__closure__ or ()]
+        used = [part.__globals__[name] for name in part.__code__.co_names if name in part.__globals__]
+        return b"".join(_contents(item, visited) for item in (part.__code__, *cells, part.__defaults__ or (), *used))
+    if isinstance(part, CodeType):
         parts = (
-            py_func.co_code,
-            *(_contents(co_const, observed) for co_const in py_func.co_consts),
-            repr(py_func.co_names).encode(),
+            part.co_code,
+            *(_contents(co_const, visited) for co_const in part.co_consts),
+            repr(part.co_names).encode(),
         )
         return b"".join(parts)
-    if isinstance(py_func, np.ndarray):
-        return f"{py_func.dtype}{py_func.shape}".encode() + py_func.tobytes()
-    if isinstance(py_func, tuple | list):
-        return b"(" + b",".join(_contents(item, observed) for item in py_func) + b")"
-    if isinstance(py_func, bool | int | float | complex | str | bytes | np.generic) or py_func is None:
-        return f"{type(py_func).__name__}{py_func!r}".encode()
-    return getattr(py_func, "__name__", type(py_func).__name__).encode()
+    if isinstance(part, np.ndarray):
+        return f"{part.dtype}{part.shape}".encode() + part.tobytes()
+    if isinstance(part, tuple | list):
+        return b"(" + b",".join(_contents(item, visited) for item in part) + b")"
+    if isinstance(part, bool | int | float | complex | str | bytes | np.generic) or part is None:
+        return f"{type(part).__name__}{part!r}".encode()
+    return getattr(part, "__name__", type(part).__name__).encode()
 
 
 def _gives(function: Callable[..., Any], name: str) -> bool:
@@ -204,7 +202,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
         for sign in (1.0, -1.0):
             at = NUMBERS if sign > 0.0 else 2 * NUMBERS
             w = sign * h
-            extra = _ask(
+            shifted_flow = _ask(
                 address,
                 time.real + w * time.imag,
                 x.real + w * x.imag,
@@ -214,7 +212,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
                 at,
             )
             for k in range(3, NUMBERS):
-                out[k] += sign * extra[k] / (2.0 * DIFFERENCE_M) * step
+                out[k] += sign * shifted_flow[k] / (2.0 * DIFFERENCE_M) * step
 
 
 # Endless rows of vortices with a soft core, and the von Karman street that two of them make.

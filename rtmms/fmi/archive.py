@@ -123,8 +123,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
 
 
 def _too_large(path: str, name: str) -> ModelError:
-    maximum = f"{MAX_UNPACKED_BYTES / (1 << 30):g} GiB"
-    return ModelError(f"{path}: expected an FMU of at most {maximum} unpacked, got more (at {name!r:.200})")
+    limit_text = f"{MAX_UNPACKED_BYTES / (1 << 30):g} GiB"
+    return ModelError(f"{path}: expected an FMU of at most {limit_text} unpacked, got more (at {name!r:.200})")
 
 
 def _within(name: str, path: str) -> PurePosixPath:

@@ -105,8 +105,8 @@ def export(
     """
     if fmi not in VERSIONS:
         raise ModelError(f"fmi: expected 2 or 3, got {fmi!r}")
-    arguments = VERSIONS[fmi]
-    builder = import_library(f"{arguments['library']}.builder", "an FMU").FmuBuilder
+    version = VERSIONS[fmi]
+    builder = import_library(f"{version['library']}.builder", "an FMU").FmuBuilder
     path = Path(path)
     if path.suffix != ".fmu":
         raise ModelError(f"{path}: expected a name that ends in .fmu")
@@ -115,7 +115,7 @@ def export(
     if robot.endswith(".fmu"):
         raise ModelError(f"{robot}: expected a robot that is not an FMU, got an FMU")
     if not builder.has_binary():
-        raise ModelError(f"export-fmu: {arguments['library']} has no binary for this system ({sys.platform})")
+        raise ModelError(f"export-fmu: {version['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
     # an argument that is wrong is refused here, by its name
     plant = rtmms.plant.loading.build_plant(robot, dt=dt, preset=preset, **parameters)
@@ -140,7 +140,7 @@ def export(
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.
         script = Path(folder) / ("rtmms_robot.py" if fmi == 3 else "rtmms_robot2.py")
-        script.write_text(SCRIPT.format(**arguments))
+        script.write_text(SCRIPT.format(**version))
         (Path(folder) / SPECIFICATION).write_text(text)
         with _modules_as_before(script.stem):
             built = builder.build_FMU(

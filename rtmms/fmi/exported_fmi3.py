@@ -172,7 +172,7 @@ def state_to_bytes(state: dict[str, Any]) -> bytes:
     return _HEAD + f"{zlib.crc32(text):08x}\n".encode() + text
 
 
-def state_from_bytes(values: bytes) -> dict[str, Any]:
+def state_from_bytes(blob: bytes) -> dict[str, Any]:
     """Return the state of some bytes.
 
     The binary does not show which slave makes this call and drops its references, so that references of every slave are
@@ -180,7 +180,7 @@ def state_from_bytes(values: bytes) -> dict[str, Any]:
 
     Parameters
     ----------
-    values : bytes
+    blob : bytes
         Bytes from `state_to_bytes`.
 
     Returns
@@ -195,10 +195,10 @@ def state_from_bytes(values: bytes) -> dict[str, Any]:
     """
     try:
         head = len(_HEAD)
-        if values[:head] != _HEAD:
-            raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(values)} other bytes")
-        text = values[head + 9 :]
-        if values[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
+        if blob[:head] != _HEAD:
+            raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(blob)} other bytes")
+        text = blob[head + 9 :]
+        if blob[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
             raise ModelError("serialised state: expected unchanged bytes, got others (the checksum is wrong)")
         content: dict[str, Any] = json.loads(text)
         return content
@@ -237,8 +237,8 @@ def digest(file: Path) -> str:
     ModelError
         The file cannot be read.
     """
-    values = read_input(file, max_bytes=MAX_FILE_BYTES, place="FMU:", expected="the file from which it was exported")
-    return hashlib.sha256(values).hexdigest()
+    content = read_input(file, max_bytes=MAX_FILE_BYTES, place="FMU:", expected="the file from which it was exported")
+    return hashlib.sha256(content).hexdigest()
 
 
 class Slave(Variables):

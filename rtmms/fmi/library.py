@@ -276,11 +276,11 @@ class Values:
                 view[:] = values if name in ("Float64", "Float32", "Real") else np.rint(values)
             self._move("Set", name, references, buffer)
 
-    def _move(self, route: str, name: str, references: Any, buffer: Any) -> None:
+    def _move(self, access: str, name: str, references: Any, buffer: Any) -> None:
         slave, is_3 = self._library.slave, self._library.is_3
         if name == "Enumeration":
             name = "Int64" if is_3 else "Integer"
-        function = getattr(slave, f"fmi{3 if is_3 else 2}{route}{name}")
+        function = getattr(slave, f"fmi{3 if is_3 else 2}{access}{name}")
         sizes = (len(references), buffer, len(buffer)) if is_3 else (len(references), buffer)
         self._library._call(function, slave.component, references, *sizes)
 

@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 _REAL = ("Float64", "Float32", "Real")
 
 
-def parameter_value(path: str, name: str, variable: Any, values: Any) -> float:
+def parameter_value(path: str, name: str, variable: Any, value: Any) -> float:
     """Return a value of a parameter as a number.
 
     Parameters
@@ -41,7 +41,7 @@ def parameter_value(path: str, name: str, variable: Any, values: Any) -> float:
         Name of the parameter.
     variable : Any
         The variable.
-    values : Any
+    value : Any
         Flags accept true, false, 1 and 0; enumerations the name of an item or its number; whole numbers no fractions.
 
     Returns
@@ -54,21 +54,21 @@ def parameter_value(path: str, name: str, variable: Any, values: Any) -> float:
     ModelError
         It cannot; the message has file, parameter, the value, and its type and limits.
     """
-    number = _number(variable, values)
+    number = _number(variable, value)
     if number is None or not _fits(variable, number):
-        raise ModelError(f"{path}: {name}: expected {_expected(variable)}, got {values!r}")
+        raise ModelError(f"{path}: {name}: expected {_expected(variable)}, got {value!r}")
     return number
 
 
-def _number(variable: Any, values: Any) -> float | None:
-    if variable.type == "Enumeration" and isinstance(values, str):
-        return next((float(item.value) for item in _items(variable) if item.name == values), None)
-    if not isinstance(values, bool | int | float | np.number | np.bool_):
+def _number(variable: Any, value: Any) -> float | None:
+    if variable.type == "Enumeration" and isinstance(value, str):
+        return next((float(item.value) for item in _items(variable) if item.name == value), None)
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
         return None
-    if isinstance(values, bool | np.bool_) and variable.type != "Boolean":
+    if isinstance(value, bool | np.bool_) and variable.type != "Boolean":
         return None
     try:
-        number = float(values)
+        number = float(value)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None

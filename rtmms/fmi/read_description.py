@@ -168,7 +168,7 @@ def limits(variable: Any) -> tuple[float | None, float | None]:
     """
     kind = variable.declaredType
     pairs = ((variable.min, getattr(kind, "min", None)), (variable.max, getattr(kind, "max", None)))
-    lower, upper = (current if current is not None else common for current, common in pairs)
+    lower, upper = (variable_limit if variable_limit is not None else common for variable_limit, common in pairs)
     return None if lower is None else float(lower), None if upper is None else float(upper)
 
 

@@ -139,10 +139,10 @@ class _ForkedBatch:
             columns: dict[str, list[Array]] = {name: [] for name in asked}
             before = self.plant.present()
             for run, (state, count) in enumerate(zip(self.states, self.counts.tolist(), strict=True)):
-                current = self.parameters.get(run, self.in_plant)
-                if current is not self.in_plant:
-                    self.plant.set(**current)
-                    self.in_plant = current
+                run_parameters = self.parameters.get(run, self.in_plant)
+                if run_parameters is not self.in_plant:
+                    self.plant.set(**run_parameters)
+                    self.in_plant = run_parameters
                 self.plant.put(state, count)
                 outputs = self.plant.observe()
                 for name in asked:

@@ -16,12 +16,12 @@ from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
 
 
-def task_of(values: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
+def task_of(task_word: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
     """Return a task: the given one, one by its name (`MantaDepth`), or one made of a robot and a reward.
 
     Parameters
     ----------
-    values : Any
+    task_word : Any
         Task, its class, its name, or the name of a robot.
     reward : Callable[..., Any] | None
         (seen, action, memory) -> (runs,).
@@ -41,21 +41,23 @@ def task_of(values: Any, reward: Callable[..., Any] | None, more: Mapping[str, A
         It is no task, or a required member is missing.
     """
     names = [task for task, _ in IDS.values()]
-    if isinstance(values, str) and (reward is None or values in names):
+    if isinstance(task_word, str) and (reward is None or task_word in names):
         from rtmms.gym import robot_tasks as tasks
 
-        if values not in names:
-            raise UnknownNameError("task", values, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
-        built: Task = getattr(tasks, values)()
-    elif isinstance(values, str):
+        if task_word not in names:
+            raise UnknownNameError(
+                "task", task_word, names, "for a robot of your own give a reward, or a rtmms.gym.Task"
+            )
+        built: Task = getattr(tasks, task_word)()
+    elif isinstance(task_word, str):
         built = Task()
-        built.robot = values
-    elif isinstance(values, type) and issubclass(values, Task):
-        built = values()
+        built.robot = task_word
+    elif isinstance(task_word, type) and issubclass(task_word, Task):
+        built = task_word()
     else:
-        built = copy(values)  # what follows writes into it, and another environment may have the given one
+        built = copy(task_word)  # what follows writes into it, and another environment may have the given one
     if not isinstance(built, Task):
-        raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {values!r:.60}")
+        raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {task_word!r:.60}")
     if reward is not None:
         built.reward = reward  # type: ignore[method-assign]
     elif type(built).reward is Task.reward and "reward" not in vars(built):

@@ -25,14 +25,14 @@ MAX_THREADS = 4096
 MAX_ACTIONS = 10_000
 
 
-def check_whole(place: str, values: Any, maximum: int, least: int = 1) -> None:
+def check_whole(place: str, value: Any, maximum: int, least: int = 1) -> None:
     """Check that a value is None or a whole number in a range.
 
     Parameters
     ----------
     place : str
         Name of the argument, for messages.
-    values : Any
+    value : Any
         The value.
     maximum, least : int
         Limits.
@@ -42,34 +42,34 @@ def check_whole(place: str, values: Any, maximum: int, least: int = 1) -> None:
     ArgumentError
         It is neither.
     """
-    if values is not None and (type(values) is bool or not isinstance(values, (int, np.integer))):
-        raise ArgumentError(f"gym: {place}: expected a whole number, got {values!r:.60}")
-    if values is not None and not least <= values <= maximum:
-        raise ArgumentError(f"gym: {place}: expected a number from {least} to {maximum}, got {values!r:.60}")
+    if value is not None and (type(value) is bool or not isinstance(value, (int, np.integer))):
+        raise ArgumentError(f"gym: {place}: expected a whole number, got {value!r:.60}")
+    if value is not None and not least <= value <= maximum:
+        raise ArgumentError(f"gym: {place}: expected a number from {least} to {maximum}, got {value!r:.60}")
 
 
 def _refuse_members(task: Task) -> None:
     """Raise ArgumentError where a member of the task has another type than that of `Task`."""
-    values: Any
+    value: Any
     for name in ("start", "commands", "observation", "sensor_observation", "reward", "ended", "prepare"):
-        values = getattr(task, name)
-        if not callable(values):
-            raise ArgumentError(f"gym: {name}: expected a function, got {values!r:.60}")
+        value = getattr(task, name)
+        if not callable(value):
+            raise ArgumentError(f"gym: {name}: expected a function, got {value!r:.60}")
     for name, maximum in (("step_s", 1e6), ("most", 1e38)):
-        values = getattr(task, name)
-        if type(values) is bool or not isinstance(values, (int, float, np.floating)) or not 0.0 < values <= maximum:
-            raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {maximum:g}, got {values!r:.60}")
+        value = getattr(task, name)
+        if type(value) is bool or not isinstance(value, (int, float, np.floating)) or not 0.0 < value <= maximum:
+            raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {maximum:g}, got {value!r:.60}")
     check_whole("actions", task.actions, MAX_ACTIONS, 0)
-    values = task.parameters
-    if not isinstance(values, Mapping):
-        raise ArgumentError(f"gym: parameters: expected a mapping, got {values!r:.60}")
-    for values in task.parameters:
-        if not isinstance(values, str) or values in ("robot", "dt"):
-            more = f"; give {values}= beside it" if values in ("robot", "dt") else ""
-            raise ArgumentError(f"gym: parameters: expected names of the robot's parameters, got {values!r:.60}{more}")
-    for values in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
-        if not isinstance(values, str):
-            raise ArgumentError(f"gym: robot, outputs: expected names, got {values!r:.60}")
+    value = task.parameters
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"gym: parameters: expected a mapping, got {value!r:.60}")
+    for value in task.parameters:
+        if not isinstance(value, str) or value in ("robot", "dt"):
+            more = f"; give {value}= beside it" if value in ("robot", "dt") else ""
+            raise ArgumentError(f"gym: parameters: expected names of the robot's parameters, got {value!r:.60}{more}")
+    for value in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
+        if not isinstance(value, str):
+            raise ArgumentError(f"gym: robot, outputs: expected names, got {value!r:.60}")
 
 
 class Episodes:

@@ -310,9 +310,9 @@ class EelCourse(Task):
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
         """Draw the heading and the phase of the wave."""
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
-        route = np.array([np.cos(course), np.sin(course)])
+        direction = np.array([np.cos(course), np.sin(course)])
         held, level = np.array([-1.0, 0.0, 0.0]), start_height(plant)
-        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": route, "level": level}
+        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": direction, "level": level}
 
     @override
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
@@ -339,10 +339,10 @@ class EelCourse(Task):
         It has the heading against the course, slopes, the height error (m), velocities, rates, phase, and the held
         action.
         """
-        turn, phase, route = rotations(observed["quaternion"]), memory["phase"], memory["way"]
+        turn, phase, direction = rotations(observed["quaternion"]), memory["phase"], memory["way"]
         flow = to_world(turn, observed["velocity"])
-        ahead = turn[:, 0, 0] * route[:, 0] + turn[:, 1, 0] * route[:, 1]
-        across = turn[:, 0, 0] * route[:, 1] - turn[:, 1, 0] * route[:, 0]
+        ahead = turn[:, 0, 0] * direction[:, 0] + turn[:, 1, 0] * direction[:, 1]
+        across = turn[:, 0, 0] * direction[:, 1] - turn[:, 1, 0] * direction[:, 0]
         columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], observed["position"][:, 2] - memory["level"], *flow.T]
         columns += [*observed["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
         return np.stack(columns, axis=1)
@@ -350,9 +350,11 @@ class EelCourse(Task):
     @override
     def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return the speed along the course, m/s, less the change of depth, m."""
-        flow, route = to_world(rotations(observed["quaternion"]), observed["velocity"]), memory["way"]
+        flow, direction = to_world(rotations(observed["quaternion"]), observed["velocity"]), memory["way"]
         return np.asarray(
-            flow[:, 0] * route[:, 0] + flow[:, 1] * route[:, 1] - np.abs(observed["position"][:, 2] - memory["level"])
+            flow[:, 0] * direction[:, 0]
+            + flow[:, 1] * direction[:, 1]
+            - np.abs(observed["position"][:, 2] - memory["level"])
         )
 
     @override

@@ -849,8 +849,8 @@ def is_level(model: Model) -> bool:
     bool
         True where they do.
     """
-    current = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
-    held = np.array([*current, np.zeros(6)])
+    base_rows = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
+    held = np.array([*base_rows, np.zeros(6)])
     return all(
         np.linalg.matrix_rank(np.vstack([held, unit]), tol=1e-9) == np.linalg.matrix_rank(held, tol=1e-9)
         for unit in np.eye(6)[2:5]

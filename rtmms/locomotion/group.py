@@ -137,12 +137,12 @@ def add_bracket(factor: float, a: Any, b: Any, out: Any) -> None:
 
 
 @kernel
-def magnus(item: Any, two: Any, three: Any, h: float, z: Any) -> None:
+def magnus(first: Any, two: Any, three: Any, h: float, z: Any) -> None:
     """Write the logarithm of the motion over a step to z[0].
 
     Parameters
     ----------
-    item, two, three : (6,) array
+    first, two, three : (6,) array
         Twists of the body at the three nodes.
     h : float
         Length of the step, s.
@@ -156,8 +156,8 @@ def magnus(item: Any, two: Any, three: Any, h: float, z: Any) -> None:
     omega, a1, a2, a3, c1, c2, left, right = z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7]
     for k in range(6):
         a1[k] = h * two[k]
-        a2[k] = np.sqrt(15.0) / 3.0 * h * (three[k] - item[k])
-        a3[k] = 10.0 / 3.0 * h * (three[k] - 2.0 * two[k] + item[k])
+        a2[k] = np.sqrt(15.0) / 3.0 * h * (three[k] - first[k])
+        a3[k] = 10.0 / 3.0 * h * (three[k] - 2.0 * two[k] + first[k])
         c1[k] = c2[k] = 0.0
         omega[k] = a1[k] + a3[k] / 12.0
     add_bracket(-1.0, a1, a2, c1)  # C1 = [a1, a2]

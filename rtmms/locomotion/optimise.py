@@ -219,8 +219,8 @@ class _Search:
         float
             m or rad.
         """
-        turn, route = (net[2:], net[:2]) if self.connection.planar else (net[:3], net[3:])
-        part = turn if self.goal == "turn" else route
+        turn, translation = (net[2:], net[:2]) if self.connection.planar else (net[:3], net[3:])
+        part = turn if self.goal == "turn" else translation
         return float(np.sqrt(part @ part))
 
     def net(self, path: Path) -> Array:

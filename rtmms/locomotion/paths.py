@@ -491,7 +491,7 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
 
 
 def gait_path(
-    word: str, size: int, current: Mapping[str, Gait] | None = None, names: Sequence[str] | None = None
+    word: str, size: int, robot_gaits: Mapping[str, Gait] | None = None, names: Sequence[str] | None = None
 ) -> Path:  # fmt: skip
     """Return the path of a word.
 
@@ -501,7 +501,7 @@ def gait_path(
         A form such as 'circle:a=1', the name of a gait of the robot, or a file that ends in .csv.
     size : int
         Number of shape variables of the mechanism.
-    current : Mapping[str, Gait], optional
+    robot_gaits : Mapping[str, Gait], optional
         Gaits of the robot, by name.
     names : Sequence[str], optional
         Names of the shape variables, for the heading of a file.
@@ -527,16 +527,16 @@ def gait_path(
     if word.lower().endswith(".csv"):
         return read_shapes(word, size, names)
     name, _, remaining = word.partition(":")
-    current = current or {}
-    if name in current and not (remaining and name in FORMS):
+    robot_gaits = robot_gaits or {}
+    if name in robot_gaits and not (remaining and name in FORMS):
         if remaining:
             raise ModelError(f"gait '{word}': '{name}' takes no parameters")
-        result = current[name]
+        result = robot_gaits[name]
         if isinstance(result, Sines):
             return result.path(name, size)
         return result if isinstance(result, Path) else gait_path(result, size)
     if name not in FORMS:
-        raise UnknownNameError("gait", name, [*current, *FORMS], "a file of shapes ends in .csv")
+        raise UnknownNameError("gait", name, [*robot_gaits, *FORMS], "a file of shapes ends in .csv")
     make, defaults = FORMS[name]
     if size != 2:
         raise ModelError(f"gait '{word}': a {name} has 2 shape variables, but the robot has {size}; give a FILE.csv")

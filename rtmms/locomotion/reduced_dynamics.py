@@ -151,12 +151,12 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
         )
     particular = size[free] * (v[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]))
     h = size[free][:, None] * v[rank:].T
-    current = m[np.ix_(free, free)]
+    free_mass = m[np.ix_(free, free)]
     answer = particular
     if h.shape[1]:
-        answer = particular + h @ np.linalg.solve(h.T @ current @ h, h.T @ (force - current @ particular))
+        answer = particular + h @ np.linalg.solve(h.T @ free_mass @ h, h.T @ (force - free_mass @ particular))
     nu[free] = answer
-    reaction = np.linalg.lstsq(whole[:, free].T, current @ answer - force, rcond=RANK)[0]
+    reaction = np.linalg.lstsq(whole[:, free].T, free_mass @ answer - force, rcond=RANK)[0]
     total, spare = m @ nu + c, u[:, rank:]
     if least == "torque" and spare.shape[1] and held.any():
         of_torque = whole[:, held].T @ spare
@@ -264,9 +264,9 @@ def nonholonomic(model: Model, r: Any) -> Array:
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers
-    current, form = a.T @ a, np.linalg.solve(a.T @ a, a.T @ b)
+    gram, form = a.T @ a, np.linalg.solve(a.T @ a, a.T @ b)
     for _ in range(2):  # what forming A^T A cost
-        form = form + np.linalg.solve(current, a.T @ (b - a @ form))
+        form = form + np.linalg.solve(gram, a.T @ (b - a @ form))
     out: Array = size[:, None] * form
     return out
 

@@ -256,16 +256,16 @@ class _PathDynamics:
         for k, (_, t, y) in enumerate(samples):
             pieces = len(self.path.breaks) - 1
             self.piece = (self.path.breaks[k % pieces], self.path.breaks[k % pieces + 1])
-            current = []
+            powers = []
             for now, row in zip(t, y, strict=True):
                 r, rd, rdd = self.shape(now)
                 torque = ground_dynamics(self.model, self.state(row, r, rd), rdd).torque
                 shape.append(r)
                 rate.append(rd)
-                current.append(float(torque @ rd))
-            power += current
-            work += float(np.trapezoid(np.maximum(current, 0.0), t))
-            cost += float(np.trapezoid(np.abs(current), t))
+                powers.append(float(torque @ rd))
+            power += powers
+            work += float(np.trapezoid(np.maximum(powers, 0.0), t))
+            cost += float(np.trapezoid(np.abs(powers), t))
         states = np.concatenate([y for _, _, y in samples])
         pose = states[:, POSE].copy()
         pose[:, 3:] /= np.sqrt(np.sum(pose[:, 3:] ** 2, axis=1))[:, None]

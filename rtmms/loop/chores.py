@@ -293,11 +293,11 @@ class Agenda:
         list[ScheduledChange]
             The changes up to this step.
         """
-        used = []
+        acts = []
         while self.next <= step:
-            used.append(self._acts[self._at])
+            acts.append(self._acts[self._at])
             self._advance()
-        return used
+        return acts
 
     def _advance(self) -> None:
         self._at += 1

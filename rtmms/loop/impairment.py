@@ -228,10 +228,10 @@ class ImpairedLink:
     """
 
     def __init__(self, impairments: Sequence[Impairment], dt: float, seed: int) -> None:
-        current = _mixed((seed << 32) ^ crc32(impairments[0].controller.encode()))
+        link_seed = _mixed((seed << 32) ^ crc32(impairments[0].controller.encode()))
         self._impairments, self._dt, self._counts = tuple(impairments), dt, Counts()
-        self.states = Direction(self._impairments, dt, _mixed(current + _STATES), self._counts)
-        self.commands = Direction(self._impairments, dt, _mixed(current + _COMMANDS), self._counts)
+        self.states = Direction(self._impairments, dt, _mixed(link_seed + _STATES), self._counts)
+        self.commands = Direction(self._impairments, dt, _mixed(link_seed + _COMMANDS), self._counts)
         most_ms = max(impairment.delay_ms + impairment.jitter_ms for impairment in impairments)
         self.longest = math.ceil(most_ms * 1e-3 / dt)
         self._owed: dict[int, int] = {}

@@ -500,11 +500,11 @@ class Loop:
         step : int
             Index of the step.
         """
-        used = self._step_progress
-        used.clear()
-        self._compiled.run(step, used)
-        if self._general.run(step, used):
-            self._finish(step, used)
+        progress = self._step_progress
+        progress.clear()
+        self._compiled.run(step, progress)
+        if self._general.run(step, progress):
+            self._finish(step, progress)
 
     def _finish(self, step: int, step_progress: StepProgress) -> None:
         """Count, record and judge a finished step, and do the work of its slack."""

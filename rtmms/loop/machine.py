@@ -85,10 +85,10 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
     if text in ("auto", "off"):
         return text
     first, colon, remaining = text.partition(":")
-    arguments = [first, *(remaining.split(",") if colon else [])]
-    if not all(word.isascii() and word.isdigit() for word in arguments):
+    core_texts = [first, *(remaining.split(",") if colon else [])]
+    if not all(word.isascii() and word.isdigit() for word in core_texts):
         raise ModelError(f"affinity: expected auto, off, CORE or CORE:CORE,... (controllers' cores), got '{text}'")
-    numbers = [int(word) for word in arguments]
+    numbers = [int(word) for word in core_texts]
     strange = [number for number in numbers if cores and number not in cores]
     if strange:
         raise ModelError(
@@ -716,14 +716,14 @@ def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
     float
         Time, s.
     """
-    used: list[int] = []
+    durations_ns: list[int] = []
     item, other = socket.socketpair()
     with item, other:
         for _ in range(samples):
             begun = monotonic_ns()
             select.select([item], (), (), MIN_WAIT_S)
-            used.append(monotonic_ns() - begun)
-    return sorted(used)[(9 * samples) // 10] * 1e-9
+            durations_ns.append(monotonic_ns() - begun)
+    return sorted(durations_ns)[(9 * samples) // 10] * 1e-9
 
 
 SAMPLES = 200

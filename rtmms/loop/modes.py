@@ -312,10 +312,8 @@ class Lockstep(WithoutClock):
         """Return the refusals so far by reason, and the last text of each peer; empty for none."""
         report = self.run.exchange.report()
         counts = ", ".join(f"{reason} {count}" for reason, count in (report.get("rejected") or {}).items())
-        arguments = [f"{peer['name']}: {peer['refusal']}" for peer in report.get("peers", ()) if peer.get("refusal")]
-        return (f"; refused so far: {counts}" if counts else "") + "".join(
-            f"; the last of {word}" for word in arguments
-        )
+        refusals = [f"{peer['name']}: {peer['refusal']}" for peer in report.get("peers", ()) if peer.get("refusal")]
+        return (f"; refused so far: {counts}" if counts else "") + "".join(f"; the last of {word}" for word in refusals)
 
     @override
     def finish(self, step: int, now_ns: int) -> int:

@@ -206,8 +206,8 @@ class Requests:
         tunable = {peer["name"]: peer.get("settable", {}) for peer in peers}
         for act in changes:
             known = tunable.get(act.owner)
-            current = [name.removeprefix(f"{act.owner}.") for name in act.values]
-            unknown = None if known is None else next((name for name in current if name not in known), None)
+            plain_names = [name.removeprefix(f"{act.owner}.") for name in act.values]
+            unknown = None if known is None else next((name for name in plain_names if name not in known), None)
             if unknown is not None:
                 reason = f"'{act.owner}' has no parameters that can change while it runs"
                 if known:

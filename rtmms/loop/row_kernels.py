@@ -108,13 +108,13 @@ def push_row(at: int) -> int:
         1, or 0 without room; then nothing was done.
     """
     memory = row_memory_at(at)
-    acquire = load_acquire(memory.made_at)
-    if acquire - load_acquire(memory.freed_at) >= memory.capacity:
+    pushed_count = load_acquire(memory.made_at)
+    if pushed_count - load_acquire(memory.freed_at) >= memory.capacity:
         return 0
-    place = memory.rows_at + (acquire & (memory.capacity - 1)) * memory.row_bytes
+    place = memory.rows_at + (pushed_count & (memory.capacity - 1)) * memory.row_bytes
     row = carray(words_at(place), (memory.row_bytes // 8,))
     head = carray(words_at(memory.head_at), (memory.n_head,))
-    row[0] = acquire
+    row[0] = pushed_count
     for i in range(len(head)):
         row[1 + i] = head[i]
     to = 1 + len(head)
@@ -124,8 +124,8 @@ def push_row(at: int) -> int:
         for i in range(len(part)):
             row[to + i] = part[i]
         to += len(part)
-    row[to] = acquire
-    store_release(memory.made_at, acquire + 1)
+    row[to] = pushed_count
+    store_release(memory.made_at, pushed_count + 1)
     return 1
 
 

@@ -104,15 +104,17 @@ class Claims:
             Whether they have changed.
         """
         claimed = self._exchange.claimed
-        observed = claimed.tobytes()
-        if observed == self._previous_claims:
+        claim_bytes = claimed.tobytes()
+        if claim_bytes == self._previous_claims:
             return False
-        used = claimed & ~self.held
+        newly_claimed = claimed & ~self.held
         now_ns, known = self._now(), self._actuators
-        known["valued_ns"][used] = known["since_ns"][used] = now_ns  # the age of its value counts from the claim
-        known["answered"][used] = False
+        known["valued_ns"][newly_claimed] = known["since_ns"][newly_claimed] = (
+            now_ns  # the age of its value counts from the claim
+        )
+        known["answered"][newly_claimed] = False
         self.held[:] = claimed
-        self._previous_claims, self.any = observed, bool(claimed.any())
+        self._previous_claims, self.any = claim_bytes, bool(claimed.any())
         return True
 
 

@@ -86,12 +86,12 @@ class SurfaceWatch(Observer):
         robots: Mapping[str, Any] = plant.robots if isinstance(plant, HasRobots) else {"": plant}
         has = {channel.name for channel in plant.outputs}
         self._watched: list[tuple[SurfaceVisit, str]] = []
-        for current, robot in robots.items():
-            about, begin = describe_plant(robot), f"{current}." if current else ""
+        for owner, robot in robots.items():
+            about, begin = describe_plant(robot), f"{owner}." if owner else ""
             result = next((key for key in (f"{begin}{TRUTH}position", f"{begin}position") if key in has), None)
             if about.medium == "water" and about.half_span_m is not None and result is not None:
                 self._watched.append(
-                    (SurfaceVisit(current or name, about.half_span_m, about.environment().surface), result)
+                    (SurfaceVisit(owner or name, about.half_span_m, about.environment().surface), result)
                 )
         self._news: list[str] = []
         self.due = self._stride - 1 if self._watched else 1 << 62

@@ -330,7 +330,7 @@ _TRUTH = ("position", "quaternion", "velocity")
 
 def _angle(k: int) -> Callable[[Mapping[str, Array]], float]:
     def angle_of(outputs: Mapping[str, Array]) -> float:
-        w, x, y, z = (float(output) for output in outputs["quaternion"])
+        w, x, y, z = (float(component) for component in outputs["quaternion"])
         if k == 0:
             return math.degrees(math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
         if k == 1:
@@ -499,11 +499,11 @@ class Tracking(Observer):
             error = (error + 180.0) % 360.0 - 180.0
         return error, float(wanted)
 
-    def _off_course(self, place: str, arguments: str, position: Array) -> float:
-        key = place + " " + arguments
+    def _off_course(self, place: str, course_text: str, position: Array) -> float:
+        key = place + " " + course_text
         if key not in self._courses:
             try:
-                self._courses[key] = read_course(arguments), 0.0
+                self._courses[key] = read_course(course_text), 0.0
             except ModelError:
                 self._courses[key] = None, 0.0
         result, along = self._courses[key]
@@ -562,13 +562,15 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
         elif time[last - 1] - time[first] < HELD_S:  # the set-point moves all the time
             counts[first:last] = True
     counts &= time >= from_s
-    stored = error[counts]
-    if not len(stored):
+    counted_errors = error[counts]
+    if not len(counted_errors):
         return {"rms": None, "max": None, "mean": None, "settled_s": settled}
     return {
-        "rms": float(np.sqrt(np.mean(stored**2))), "max": float(np.max(np.abs(stored))), "mean": float(np.mean(stored)),
+        "rms": float(np.sqrt(np.mean(counted_errors**2))),
+        "max": float(np.max(np.abs(counted_errors))),
+        "mean": float(np.mean(counted_errors)),
         "settled_s": settled,
-    }  # fmt: skip
+    }
 
 
 def _held(within: Any, samples: int) -> int | None:

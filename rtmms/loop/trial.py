@@ -58,7 +58,7 @@ def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
         Percentiles of a step.
     """
     command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
-    used: list[int] = []
+    durations_ns: list[int] = []
     plant.reset(seed)
     try:
         plant.step(command)
@@ -68,13 +68,17 @@ def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
             begun = monotonic_ns()
             plant.step(command)
             plant.observe()
-            used.append(monotonic_ns() - begun)
+            durations_ns.append(monotonic_ns() - begun)
             if begun > end:
                 break
     except DivergedError:
         pass
     plant.reset(seed)
-    return StepTime(quantile(used, 0.99) * 1e-9, quantile(used, 0.999) * 1e-9) if used else StepTime()
+    return (
+        StepTime(quantile(durations_ns, 0.99) * 1e-9, quantile(durations_ns, 0.999) * 1e-9)
+        if durations_ns
+        else StepTime()
+    )
 
 
 def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
@@ -101,7 +105,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
     stand_in = Fallback(plant, silent, MonotonicClock(), policies, lambda *_: None, free=False)
     stand_in.claims.refresh()
     stand_in.start_at(monotonic_ns())
-    used: list[int] = []
+    durations_ns: list[int] = []
     plant.reset(seed)
     try:
         for k in range(COLD_STEPS):
@@ -110,11 +114,11 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
             stand_in.resolve(k, False, begun)
             plant.step(stand_in.command)
             plant.observe()
-            used.append(monotonic_ns() - begun)
+            durations_ns.append(monotonic_ns() - begun)
     except DivergedError:
         pass
     plant.reset(seed)
-    return quantile(used, 0.97) * 1e-9 if used else 0.0
+    return quantile(durations_ns, 0.97) * 1e-9 if durations_ns else 0.0
 
 
 class _SilentExchange(Exchange):

@@ -324,8 +324,8 @@ class Attachment:
             raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
         if any(momentum) and not lag > 0.0:
             raise ModelError(f"{self.place}: a rotor with inertia needs time_constant > 0 s, got {lag:g}")
-        model, (carrier, current) = self.model, self.body(body)
-        pose = current @ placement
+        model, (carrier, body_place) = self.model, self.body(body)
+        pose = body_place @ placement
         row = np.zeros(PUSH_WIDTH)
         row[ROW], row[CHANNEL], row[LAG] = carrier, len(self.drives), lag
         row[LINEAR], row[QUADRATIC], row[FIRST], row[LENGTH] = *coefficients, len(self.curve), len(curve)

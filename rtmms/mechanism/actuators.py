@@ -453,8 +453,8 @@ class BodyWrench(ActuatorDescription):
             if component not in COMPONENTS:
                 raise UnknownNameError(f"component of {to.place}", str(component), COMPONENTS)
             k = COMPONENTS.index(component)
-            values = self.force_limit if k < 3 else self.moment_limit
-            maximum = None if values is None else to.number("limit", values, above=True)
+            limit = self.force_limit if k < 3 else self.moment_limit
+            maximum = None if limit is None else to.number("limit", limit, above=True)
             unit = "N" if k < 3 else "N m"
             channel = to.channel(
                 f"{self.name or self.body}.{component}", unit, None if maximum is None else -maximum, maximum

@@ -56,13 +56,13 @@ def coordinates(plant: Any) -> Coordinates:
     rows += [(model.joint_names[j], unit[j], size[j], base + 7 + j, False) for j in free]
     rate = [(f"{model.joint_names[j]}.rate", f"{unit[j] or 1}/s", RATE_RAD_S * size[j]) for j in range(n)]
     rows += [(*rate[j], base + 13 + n + j, False) for j in free]
-    hold, observed = system.hold, set()
+    hold, visited = system.hold, set()
     servo, target = _find_first_index(system, hold.servo), _find_first_index(system, hold.target)
     for drive in plant.drives:
         for j in range(n) if drive.joint < 0 else [drive.joint]:
-            if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in observed:
+            if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in visited:
                 continue
-            observed.add((drive.kind, j))
+            visited.add((drive.kind, j))
             where = f"[{model.joint_names[j]}]" if drive.joint < 0 else ""
             name, at = f"{drive.channel.name}.filter", servo + 4 * j + 2 * (drive.kind - 1)
             dependents = bool(imposed[j])
@@ -91,9 +91,9 @@ def coordinates(plant: Any) -> Coordinates:
             rows.append((f"{channel.name}.filter_rate", "m/s", RATE_RAD_S * long, at + 1, False))
         elif tendon[SPEED] > 0.0:
             rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, at, False))
-    names, units, sizes, arguments, has_dependents = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    names, units, sizes, state_indices, has_dependents = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return Coordinates(
-        names, units, np.array(sizes, dtype=float), np.array(arguments, dtype=np.int64),
+        names, units, np.array(sizes, dtype=float), np.array(state_indices, dtype=np.int64),
         base if model.base_mode == BASE_FREE else -1, np.array(has_dependents, dtype=bool),
         np.array([_find_first_index(system, system.motion.counts)], dtype=np.int64),
     )  # fmt: skip

@@ -202,15 +202,15 @@ def keep_within_limits(
         solve_tree(tree, ground, modal, fluid, work, implicit)
     for j in range(n):
         if bounds[j, GREAT] > 0.0 and not imposed[j]:
-            great, current = bounds[j, GREAT], values[j]
+            great, joint_drive = bounds[j, GREAT], values[j]
             if side[j] != FREE:
                 stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
-            stored = held[j]
+            joint_hold = held[j]
             if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                current, stored = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
+                joint_drive, joint_hold = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
             elif bounds[j, FIRM] == HELD_FIRMLY:
-                current += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
-            drive[j], torque[j], s[j + 1, S_HELD] = current, current, stored
+                joint_drive += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
+            drive[j], torque[j], s[j + 1, S_HELD] = joint_drive, joint_drive, joint_hold
 
 
 @kernel(inline=True)

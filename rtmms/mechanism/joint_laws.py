@@ -646,7 +646,7 @@ def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: 
 
 
 @scalar
-def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, values: Any, held: Any) -> Any:
+def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, joint_drive: Any, held: Any) -> Any:
     """Return whether the torque of a firmly held joint suffices, after a solution with the present grip.
 
     Parameters
@@ -659,7 +659,7 @@ def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, values: Any
         Present one of TRACKING, TOO_MUCH, TOO_LITTLE.
     wanted, qdd : float
         Acceleration by the joint's law, and of the solution.
-    values, held : float
+    joint_drive, held : float
         Drive and S_HELD of the joint's own law.
 
     Returns
@@ -668,12 +668,12 @@ def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, values: Any
         TRACKING, TOO_MUCH or TOO_LITTLE.
     """
     if bounds[j, FIRM] == SATURATES:
-        current = values.real - held.real * qdd.real
+        joint_torque = joint_drive.real - held.real * qdd.real
         return (
             TOO_MUCH
-            if current > bounds[j, MAX_TORQUE]
+            if joint_torque > bounds[j, MAX_TORQUE]
             else TOO_LITTLE
-            if current < -bounds[j, MAX_TORQUE]
+            if joint_torque < -bounds[j, MAX_TORQUE]
             else TRACKING
         )
     if grip == TRACKING:

@@ -223,8 +223,11 @@ class TreePlant(Running):
         if self._entries is None:
             return ("",)
         kernels = self._entries.outputs, self._entries.step
-        arguments = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
-        return f"from rtmms.base.compile_ahead import compile_from_the_end; compile_from_the_end{arguments}", *kernels
+        kernel_names = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
+        return (
+            f"from rtmms.base.compile_ahead import compile_from_the_end; compile_from_the_end{kernel_names}",
+            *kernels,
+        )
 
     def _compiled(self) -> Model:
         if isinstance(self.mechanism, Model):
@@ -305,30 +308,32 @@ class TreePlant(Running):
     def _check_types(self) -> None:
         """Raise ModelError for a member of another type, before it is used."""
         name = self.model.name
-        values: Any = self.law
-        if not all(hasattr(values, part) for part in ("motion", "kp", "kd", "bandwidth")):
-            raise ModelError(f"{name}: law: expected a Law, got {values!r:.60}")
+        part_value: Any = self.law
+        if not all(hasattr(part_value, part) for part in ("motion", "kp", "kd", "bandwidth")):
+            raise ModelError(f"{name}: law: expected a Law, got {part_value!r:.60}")
         for member in ("trace_outputs", "recent_outputs", "settable", "outputs"):
-            values = getattr(self, member)
-            optional = member == "outputs" and values is None
+            part_value = getattr(self, member)
+            optional = member == "outputs" and part_value is None
             if not optional and not (
-                isinstance(values, (list, tuple)) and all(isinstance(entry, str) for entry in values)
+                isinstance(part_value, (list, tuple)) and all(isinstance(entry, str) for entry in part_value)
             ):
-                raise ModelError(f"{name}: {member}: expected names, got {values!r:.60}")
+                raise ModelError(f"{name}: {member}: expected names, got {part_value!r:.60}")
         for member in ("nodes", "trim_options"):
-            values = getattr(self, member)
-            if not isinstance(values, Mapping):
-                raise ModelError(f"{name}: {member}: expected a mapping, got {values!r:.60}")
+            part_value = getattr(self, member)
+            if not isinstance(part_value, Mapping):
+                raise ModelError(f"{name}: {member}: expected a mapping, got {part_value!r:.60}")
         for member, kind in (("drives", Actuator), ("extra", tuple)):
-            values = getattr(self, member)
-            if not isinstance(values, (list, tuple)) or not all(isinstance(entry, kind) for entry in values):
-                raise ModelError(f"{name}: {member}: expected a tuple of {kind.__name__}, got {values!r:.60}")
+            part_value = getattr(self, member)
+            if not isinstance(part_value, (list, tuple)) or not all(isinstance(entry, kind) for entry in part_value):
+                raise ModelError(f"{name}: {member}: expected a tuple of {kind.__name__}, got {part_value!r:.60}")
         for item in self.extra:
             if len(item) != 2 or not isinstance(item[0], Channel) or not callable(item[1]):
                 raise ModelError(f"{name}: extra: expected pairs of a Channel and a function, got {item!r:.60}")
-        values = self.density
-        if values is not None and not (isinstance(values, (int, float)) and math.isfinite(values) and values >= 0.0):
-            raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {values!r:.60}")
+        part_value = self.density
+        if part_value is not None and not (
+            isinstance(part_value, (int, float)) and math.isfinite(part_value) and part_value >= 0.0
+        ):
+            raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {part_value!r:.60}")
 
     def set(self, **values: Any) -> None:
         """Change parameters of `settable` at the present state, from the next step on; they persist over a reset.
@@ -415,8 +420,8 @@ class TreePlant(Running):
         if np.any(self._gains != 1.0):
             decisive.append(self._gains)
         contents = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
-        arguments = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
-        self._key = hashlib.sha256(arguments + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
+        identity = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
+        self._key = hashlib.sha256(identity + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
         """Return the joints' bounds (n, BOUND_WIDTH) with H of limits that are never passed (see `joint_laws`)."""

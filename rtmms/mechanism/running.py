@@ -239,8 +239,8 @@ class Running(KernelPlant):
             "position": (at, 3), "quaternion": (at + 3, 4), "velocity": (at + 7 + n, 3),
             "angular_velocity": (at + 10 + n, 3), "joint_position": (at + 7, n), "joint_velocity": (at + 13 + n, n),
         }  # fmt: skip
-        current = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
-        return {name: place for name, place in places.items() if name not in current and place[1]}
+        extra_names = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
+        return {name: place for name, place in places.items() if name not in extra_names and place[1]}
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
         """Return compiled outputs of a record; `observe` computes those of `extra` and the power of spinning rotors."""
@@ -278,39 +278,42 @@ class Running(KernelPlant):
             derived["dissipated_energy"] = tuple(losses), np.add
         if powers and system.pushes.momentum is None:
             derived["power"] = powers, partial(_power, n, width)
-        current = {channel.name for channel, _ in self.extra}
+        extra_names = {channel.name for channel, _ in self.extra}
         numbers = {
-            name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in current
+            name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in extra_names
         }
-        derived = {name: item for name, item in derived.items() if name not in current}
+        derived = {name: item for name, item in derived.items() if name not in extra_names}
         return CompiledOutputs(native(self._entries.outputs, system.address), (system.address,), numbers, derived)
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
         """Limits by joint, if any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
         result: dict[str, dict[str, float]] = {}
-        arguments = {
+        bound_columns = {
             "lower": (FLOOR, LOWER),
             "upper": (CEILING, UPPER),
             "velocity": (MAX_SPEED,),
             "effort": (MAX_TORQUE,),
         }
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
-            current = {
-                word: float(row[k]) for word, columns in arguments.items() for k in columns[::-1] if np.isfinite(row[k])
+            limits = {
+                word: float(row[k])
+                for word, columns in bound_columns.items()
+                for k in columns[::-1]
+                if np.isfinite(row[k])
             }
-            if current:
-                result[name] = current
+            if limits:
+                result[name] = limits
         for drive in self.drives:
             if drive.kind in (TORQUE, OFFSET) and 0 <= drive.joint < self.model.n:
-                current = result.setdefault(self.model.joint_names[drive.joint], {})
+                limits = result.setdefault(self.model.joint_names[drive.joint], {})
                 upper = drive.channel.upper
                 if drive.kind == TORQUE and upper is not None:
-                    current["effort"] = upper * abs(drive.gain)
+                    limits["effort"] = upper * abs(drive.gain)
                 elif drive.kind == OFFSET and self.bandwidth[drive.joint] > 0.0:
                     for word, value in (("lower", drive.channel.lower), ("upper", upper)):
                         if value is not None:
-                            current.setdefault(word, value)
+                            limits.setdefault(word, value)
         return {name: local for name, local in result.items() if local}
 
     def _sample_field(self, ahead: float) -> None:

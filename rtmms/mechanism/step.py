@@ -220,14 +220,14 @@ def let_go(rows: Any, reaction: Any, active: Any) -> bool:
     bool
         False where no row pulls.
     """
-    worst, maximum = -1, 0.0
+    worst, lowest = -1, 0.0
     largest = 0.0
     for r in range(rows.shape[0]):
         if active[r] > 0.0:
             largest = max(largest, abs(reaction[r]))
     for r in range(rows.shape[0]):
-        if rows[r, G_SIDE] > 0.0 and active[r] > 0.0 and reaction[r] < min(maximum, -1e-9 * largest):
-            worst, maximum = r, reaction[r]
+        if rows[r, G_SIDE] > 0.0 and active[r] > 0.0 and reaction[r] < min(lowest, -1e-9 * largest):
+            worst, lowest = r, reaction[r]
     if worst >= 0:
         active[worst] = 0.0
     return worst >= 0

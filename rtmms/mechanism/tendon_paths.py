@@ -160,11 +160,11 @@ class Tendon(ActuatorDescription):
 
     def _start(self, to: Attachment, taut: float) -> tuple[float, float]:
         """Return the filtered command at the start, and the neutral command."""
-        values = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
+        neutral_length = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
         if self.command in ("length", "none"):
-            length = taut if values is None else values
+            length = taut if neutral_length is None else neutral_length
             return length, length
-        neutral = 0.0 if values is None else values
+        neutral = 0.0 if neutral_length is None else neutral_length
         return (taut if self.command == "rate" else self.gain * neutral), neutral
 
     def points(self, to: Attachment) -> list[Array]:
@@ -250,8 +250,8 @@ def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, A
         raise UnknownNameError(
             f"body of {place}", name, (*to.model.body_names, *(rod.name for rod in to.rods), *to.strained)
         )
-    row, current = to.body(name)
-    return row, current.position + current.rotation @ point
+    row, body_place = to.body(name)
+    return row, body_place.position + body_place.rotation @ point
 
 
 def check_within(rod: Rod, x: float, place: str) -> None:
@@ -352,12 +352,12 @@ def taut_length(to: Attachment, points: Sequence[Array]) -> float:
     stand(model, state.position, state.orientation, state.q, s)
     places = []
     for point in points:
-        row, current = int(point[ROW]), point[PLACE : PLACE + 3]
+        row, place = int(point[ROW]), point[PLACE : PLACE + 3]
         if row < 0:
             rod, along = list(to.strained.values())[-1 - row]
             row, carrier = to.body(rod.body)
-            section = carrier @ rod.placement @ at_rest(rod, float(along[int(current[0])]))
-            current = section.position + section.rotation @ np.array([0.0, current[1], current[2]])
+            section = carrier @ rod.placement @ at_rest(rod, float(along[int(place[0])]))
+            place = section.position + section.rotation @ np.array([0.0, place[1], place[2]])
         turn = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
-        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ current)
+        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ place)
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

@@ -174,11 +174,11 @@ def run_along(room: Any, first: int, count: int) -> Any:
         size = np.sqrt(dx * dx + dy * dy + dz * dz)
         back = 1.0 / size if size.real > 0.0 else 0.0 * size  # points that meet pull nowhere
         room[k, ALONG], room[k, ALONG + 1], room[k, ALONG + 2] = dx * back, dy * back, dz * back
-        current = 0.0 * size
+        segment_rate = 0.0 * size
         for a in range(3):
-            current += room[k, ALONG + a] * (room[k + 1, MOVES + a] - room[k, MOVES + a])
-        room[k, SEGMENT_RATE] = current
-        length, rate = length + size, rate + current
+            segment_rate += room[k, ALONG + a] * (room[k + 1, MOVES + a] - room[k, MOVES + a])
+        room[k, SEGMENT_RATE] = segment_rate
+        length, rate = length + size, rate + segment_rate
     return length, rate
 
 
@@ -231,12 +231,12 @@ def write_tensions(tendons: Any, command: Any, elapsed: float, i: int, length: A
     )
     first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
     x, paid = filtered_command(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
-    tension, used, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
+    tension, loss, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
     if numbers[i, PUSHES] > 0.0:
         if numbers[i, KIND] != TENSION:
             s, sd = length - x, rate - paid
             tension = numbers[i, STIFFNESS] * s + numbers[i, DAMPING] * sd
-            used, stored = numbers[i, DAMPING] * sd * sd, 0.5 * numbers[i, STIFFNESS] * s * s
+            loss, stored = numbers[i, DAMPING] * sd * sd, 0.5 * numbers[i, STIFFNESS] * s * s
             power = -tension * paid
     elif numbers[i, KIND] != TENSION:
         s, sd = length - x, rate - paid
@@ -244,9 +244,9 @@ def write_tensions(tendons: Any, command: Any, elapsed: float, i: int, length: A
         tension = spring + numbers[i, DAMPING] * sd if s.real > 0.0 else 0.0 * s
         if tension.real < 0.0:
             tension = 0.0 * s  # slack
-        used, stored, power = (tension - spring) * sd, 0.5 * spring * s, -tension * paid
+        loss, stored, power = (tension - spring) * sd, 0.5 * spring * s, -tension * paid
         if s.real <= 0.0:
-            used, stored = 0.0 * s, 0.0 * s
+            loss, stored = 0.0 * s, 0.0 * s
     elif tension.real < 0.0:
         tension, power = 0.0 * x, 0.0 * x
     here, beyond = tension, rate
@@ -257,9 +257,9 @@ def write_tensions(tendons: Any, command: Any, elapsed: float, i: int, length: A
             here = here * np.exp(-points[k, FRICTION] * wrap(room, k) * v / np.sqrt(v * v + v0 * v0))
         room[k, SEGMENT_TENSION] = here
         beyond = beyond - room[k, SEGMENT_RATE]
-        used += (here - tension) * room[k, SEGMENT_RATE]
+        loss += (here - tension) * room[k, SEGMENT_RATE]
     results[i, RESULT_LENGTH], results[i, RESULT_RATE], results[i, RESULT_TENSION] = length, rate, tension
-    results[i, RESULT_POWER], results[i, RESULT_LOSS], results[i, RESULT_ENERGY] = power, used, stored
+    results[i, RESULT_POWER], results[i, RESULT_LOSS], results[i, RESULT_ENERGY] = power, loss, stored
 
 
 @scalar

@@ -79,7 +79,7 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
     """Return the mechanism with the elements that name their body among that body's."""
     if isinstance(mechanism.elements, str) or not isinstance(mechanism.elements, Sequence):
         raise ModelError(f"{where}: elements: expected a list of elements, got {mechanism.elements!r}")
-    current: dict[str, list[Element]] = {body.name: list(body.elements) for body in mechanism.bodies}
+    elements: dict[str, list[Element]] = {body.name: list(body.elements) for body in mechanism.bodies}
     for body in mechanism.bodies:
         for k, element in enumerate(body.elements):
             if isinstance(element, Resistance) and element.body != body.name:
@@ -94,12 +94,12 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
         element.check(place)
         if not isinstance(element.placement, Placement):
             raise ModelError(f"{place}: placement: expected a Placement, got {element.placement!r}")
-        if element.body not in current:
-            raise ModelError(f"{place}: body: {UnknownNameError('body', element.body, current)}")
-        current[element.body].append(element)
+        if element.body not in elements:
+            raise ModelError(f"{place}: body: {UnknownNameError('body', element.body, elements)}")
+        elements[element.body].append(element)
     if not mechanism.elements:
         return mechanism
-    return replace(mechanism, bodies=[replace(b, elements=current[b.name]) for b in mechanism.bodies], elements=())
+    return replace(mechanism, bodies=[replace(b, elements=elements[b.name]) for b in mechanism.bodies], elements=())
 
 
 MAX_INERTIA = 1e100
@@ -399,7 +399,7 @@ def _rigid_inertia(body: Body, place: str) -> Array:
     inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
     if max(mass, *np.abs(moment)) > MAX_INERTIA:
         raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} kg, kg m, got more")
-    current = inertia_matrix(mass, moment, inertia)
+    body_inertia = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")
     if mass > 0.0:
@@ -417,8 +417,8 @@ def _rigid_inertia(body: Body, place: str) -> Array:
                 f"{place}: no body has principal moments {moments.tolist()} kg m2: the largest exceeds the others' sum"
             )
     for k, solid in enumerate(body.solids):
-        current = current + inertia_of(solid, f"{place}: solid {k}")
-    return current
+        body_inertia = body_inertia + inertia_of(solid, f"{place}: solid {k}")
+    return body_inertia
 
 
 def _displaced(body: Body, place: str) -> tuple[float, Array]:
@@ -495,14 +495,14 @@ def _check_inertias(model: Model, where: str) -> None:
             imposed = 1
         k = 5 if kind == at.REVOLUTE else 2
         if not imposed:
-            current = m[k, k] + c[at.C_ROTOR]
+            joint_inertia = m[k, k] + c[at.C_ROTOR]
             scale = float(np.trace(m)) if k == 5 else m[0, 0] + m[1, 1]
-            if current <= 1e-13 * scale or current <= 0.0:
+            if joint_inertia <= 1e-13 * scale or joint_inertia <= 0.0:
                 raise ModelError(
                     f"{where}: joint '{model.joint_names[row - 1]}' is driven by torque, but its bodies have "
                     "no inertia; give them mass, or the joint a rotor inertia or drive='motion'"
                 )
-            m = m - np.outer(m[:, k], m[:, k]) / current
+            m = m - np.outer(m[:, k], m[:, k]) / joint_inertia
         x = adjoint(c[at.C_ROT : at.C_ROT + 9].reshape(3, 3), c[at.C_POS : at.C_POS + 3])
         total[parent] = total[parent] + x.T @ m @ x
     if model.base_mode == at.BASE_FREE:

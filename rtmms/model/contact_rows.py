@@ -100,7 +100,7 @@ def compile_ground(
     for i, row in enumerate(rows):
         if row[G_JOINT]:
             if joint[int(row[G_JOINT])] >= 0:
-                name = next(name for name, (_, current) in joints.items() if current[0] == int(row[G_JOINT]))
+                name = next(name for name, (_, joint_rows) in joints.items() if joint_rows[0] == int(row[G_JOINT]))
                 raise ModelError(f"{where}: contacts: joint '{name}' has two wheels; expected a joint for each wheel")
             joint[int(row[G_JOINT])] = i
     first = np.searchsorted(rows[:, G_BODY], np.arange(count + 1)).astype(np.int64)

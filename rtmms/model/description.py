@@ -151,8 +151,8 @@ def simplify_mesh(vertices: Array, triangles: Indices, maximum: int) -> tuple[Ar
     np.add.at(points, numbers, vertices)
     points /= np.bincount(numbers, minlength=count)[:, None]
     faces = numbers[triangles]
-    stored = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    faces = np.unique(faces[stored], axis=0)
+    valid_faces = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    faces = np.unique(faces[valid_faces], axis=0)
     return points, faces
 
 

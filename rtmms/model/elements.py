@@ -240,8 +240,8 @@ class Strip(Element):
         j1, m2, m3 = (value * self.length for value in self.added)
         sq = self.length**2 / 12.0
         x = adjoint(self.placement.rotation, self.placement.position)
-        current = np.diag([0.0, m2, m3, j1, m3 * sq, m2 * sq])
-        return x.T @ current @ x
+        local_inertia = np.diag([0.0, m2, m3, j1, m3 * sq, m2 * sq])
+        return x.T @ local_inertia @ x
 
 
 def elliptic_strip(
@@ -352,13 +352,13 @@ class Blade(Element):
         # V_y = V.y - W_x z + W_z xi: its square integrated over xi in (0, l)
         lin = np.array([0.0, 1.0, 0.0, -z, 0.0, 0.0])
         rot = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-        current = m * (
+        local_inertia = m * (
             l * np.outer(lin, lin)
             + l**2 / 2.0 * (np.outer(lin, rot) + np.outer(rot, lin))
             + l**3 / 3.0 * np.outer(rot, rot)
         )
         x = adjoint(self.placement.rotation, self.placement.position)
-        return x.T @ current @ x
+        return x.T @ local_inertia @ x
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,6 +491,6 @@ def rod_resistance(length: float, along: float, across: float, placement: Placem
     """
     place = Placement() if placement is None else placement
     turn = across * length**3 / 12.0
-    current = np.diag([along * length, across * length, across * length, 0.0, turn, turn])
+    local_resistance = np.diag([along * length, across * length, across * length, 0.0, turn, turn])
     x = adjoint(place.rotation, place.position)
-    return x.T @ current @ x
+    return x.T @ local_resistance @ x

@@ -87,9 +87,9 @@ def elongated_body(
         a, b = _section(name, half_axes, start + x)
         area, rim = math.pi * a * b, water * math.pi
         m, centre = density * area * length, np.array([x, 0.0, 0.0])
-        current = 0.25 * m * np.diag([a * a + b * b, b * b, a * a])
+        local_inertia = 0.25 * m * np.diag([a * a + b * b, b * b, a * a])
         mass, moment, displaced = mass + m, moment + m * centre, displaced + water * area * length
-        inertia += current + m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        inertia += local_inertia + m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         # an ellipse's perimeter (Ramanujan)
         around = math.pi * (3.0 * (a + b) - math.sqrt((3.0 * a + b) * (a + 3.0 * b)))
         drag = 0.5 * water * friction * around, water * cross[0] * b, water * cross[1] * a

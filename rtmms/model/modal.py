@@ -200,13 +200,13 @@ def own_modes(modal: Modal, mass: Array, count: int | None = None) -> Modal:
     stiffness = np.asarray(modal.stiffness, dtype=float)
     k = np.diag(stiffness) if stiffness.ndim == 1 else stiffness
     values, vectors = eigh(k, np.asarray(mass, dtype=float))
-    stored = len(values) if count is None else count
-    turn = vectors[:, :stored]
+    mode_count = len(values) if count is None else count
+    turn = vectors[:, :mode_count]
     damping = np.asarray(modal.damping, dtype=float)
     d = np.diag(np.zeros(len(values)) + damping) if damping.ndim < 2 else damping
     sections = [replace(section, shape=turn.T @ np.asarray(section.shape, dtype=float)) for section in modal.sections]
-    names = [f"mode{i + 1}" for i in range(stored)]
-    return Modal(names, np.maximum(values[:stored], 0.0), sections, np.diag(turn.T @ d @ turn))
+    names = [f"mode{i + 1}" for i in range(mode_count)]
+    return Modal(names, np.maximum(values[:mode_count], 0.0), sections, np.diag(turn.T @ d @ turn))
 
 
 def from_finite_elements(
@@ -341,12 +341,12 @@ def _matrix(place: str, what: str, values: Any, size: int) -> Array:
     return out
 
 
-def _scalar_mass(place: str, values: Any, k: int) -> Array:
+def _scalar_mass(place: str, mass: Any, k: int) -> Array:
     """Return the mass matrix (k, k), kg; a (3 k, 3 k) matrix must treat x, y, z alike."""
-    shape = np.shape(values)
+    shape = np.shape(mass)
     if shape == (k, k):
-        return _matrix(place, "mass", values, k)
-    whole = _matrix(place, "mass", values, 3 * k)
+        return _matrix(place, "mass", mass, k)
+    whole = _matrix(place, "mass", mass, 3 * k)
     item: Array = whole[::3, ::3]
     if np.max(np.abs(whole - np.kron(item, np.eye(3)))) > 1e-9 * np.max(np.abs(whole)):
         raise ModelError(
@@ -550,10 +550,10 @@ def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[st
         total = np.zeros((6 + count, 6 + count))
         total[:6, :6] += _inertia(constant[row])
         for j in np.flatnonzero((modes.book[:, M_SHAPE] >= 0) & (topology[:, at.T_PARENT] == row)):
-            current = modes.shape[modes.book[j, M_SHAPE] :][: 3 + 6 * count]
+            mode_shape = modes.shape[modes.book[j, M_SHAPE] :][: 3 + 6 * count]
             rotation = constant[j, at.C_ROT : at.C_ROT + 9].reshape(3, 3)
             position = constant[j, at.C_POS : at.C_POS + 3]
-            table, arm = current[3:].reshape(count, 6), position - current[:3]
+            table, arm = mode_shape[3:].reshape(count, 6), position - mode_shape[:3]
             moved = np.hstack([table[:, :3] + np.cross(table[:, 3:], arm), table[:, 3:]])
             turn = np.kron(np.eye(2), rotation.T)
             j_all = np.hstack([adjoint(rotation, position), turn @ moved.T])

@@ -86,11 +86,11 @@ class ModesInTheMaking:
             book[row, [M_FIRST, M_COUNT, M_MASS]] = len(members), count, room
             members += modes
             room += 7 * count + count * count
-        for row, (parent, place, modes, current) in self.flexible.items():
+        for row, (parent, place, modes, shape_rows) in self.flexible.items():
             whole = self.of_row[parent]
             book[row, M_SHAPE], book[row, M_PSI] = len(shape), room
             table = np.zeros((len(whole), 6))
-            table[[whole.index(mode) for mode in modes]] = current
+            table[[whole.index(mode) for mode in modes]] = shape_rows
             shape += [*place, *table.ravel()]
             room += 6 * len(whole)
         out = Modes(book, np.array(members, dtype=np.int64), np.array(shape, dtype=float), room)

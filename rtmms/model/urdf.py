@@ -137,9 +137,9 @@ def _read_obj(data: bytes) -> tuple[Array, Indices]:
             points.extend((x, y, z))
             _refuse_more("vertices", len(points) // 3, MAX_POINTS)
         elif line.startswith((b"f ", b"f\t")):
-            arguments = line.split(maxsplit=1000)[1:]
-            _refuse_more("corners of a face", len(arguments), 999)
-            corners = [int(word.partition(b"/")[0]) for word in arguments]
+            corner_texts = line.split(maxsplit=1000)[1:]
+            _refuse_more("corners of a face", len(corner_texts), 999)
+            corners = [int(word.partition(b"/")[0]) for word in corner_texts]
             corners = [corner - 1 if corner > 0 else len(points) // 3 + corner for corner in corners]
             for pair in pairwise(corners[1:]):
                 triangles.extend((corners[0], *pair))
@@ -298,7 +298,7 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity),
         {joint.name: _limit(joint, path) for joint in robot.joints}, _interfaces(root, {j.name for j in joints}, path),
         {link.name: tuple(_shapes(link)) for link in robot.links},
-        tuple((str(child.tag), dict(child.attrib)) for match in root.findall("rtmms") for child in match),
+        tuple((str(child.tag), dict(child.attrib)) for extension in root.findall("rtmms") for child in extension),
     )  # fmt: skip
 
 
@@ -365,18 +365,18 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
         raise ModelError(f"urdf '{path}': cannot be read: expected XML: {fault}") from None
     if root.tag != "robot":
         raise ModelError(f"urdf '{path}': expected the element <robot>, got <{root.tag:.40}>")
-    for match in root:
-        if str(match.tag) not in _CHILDREN["robot"]:
-            _refuse_misspelt(match, root, f"urdf '{path}'")
+    for child in root:
+        if str(child.tag) not in _CHILDREN["robot"]:
+            _refuse_misspelt(child, root, f"urdf '{path}'")
     for kind in ("link", "joint"):
-        for k, match in enumerate(root.findall(kind)):
-            if not match.get("name"):
+        for k, child in enumerate(root.findall(kind)):
+            if not child.get("name"):
                 raise ModelError(f"urdf '{path}': <{kind}> number {k + 1}: expected a name, got none")
-            place = f"urdf '{path}': {kind} '{match.get('name')}'"
+            place = f"urdf '{path}': {kind} '{child.get('name')}'"
             if kind == "joint":
-                _check_joint(match, place)
-            _check_element(match, place)
-            for inner in match.iter():
+                _check_joint(child, place)
+            _check_element(child, place)
+            for inner in child.iter():
                 _check_numbers(inner, place)
     return root, text
 
@@ -445,24 +445,22 @@ def _limit(joint: Any, path: Path) -> Limit:
 
     ModelError where limits are impossible, and where a revolute or prismatic joint has none.
     """
-    values, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
-    if values is None:
+    limit, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
+    if limit is None:
         if joint.type in ("revolute", "prismatic"):
             more = " (or type='continuous')" if joint.type == "revolute" else ""
             raise ModelError(f"{where}: type '{joint.type}' needs <limit lower upper effort velocity>{more}, got none")
         return Limit()
     numbers: dict[str, float | None] = {}
     for name in ("lower", "upper", "effort", "velocity"):
-        value = getattr(values, name)
+        value = getattr(limit, name)
         if value is not None and (math.isnan(value) or (name in ("effort", "velocity") and value < 0.0)):
             raise ModelError(
                 f"{where}: limit {name} must be a number{' >= 0' if name[0] in 'ev' else ''}, got {value:g}"
             )
         numbers[name] = float(value) if value is not None and math.isfinite(value) else None
     effort, velocity = numbers["effort"] or None, numbers["velocity"] or None
-    lower, upper = (
-        0.0 if getattr(values, name) is None else float(getattr(values, name)) for name in ("lower", "upper")
-    )
+    lower, upper = (0.0 if getattr(limit, name) is None else float(getattr(limit, name)) for name in ("lower", "upper"))
     if joint.type != "continuous" and lower > upper:
         raise ModelError(f"{where}: limit: expected lower <= upper, got {lower:g} and {upper:g}")
     if joint.type == "continuous" or lower == upper:
@@ -475,12 +473,16 @@ def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str
     """Return the command interface of each joint, from <transmission> (ROS 1) and <ros2_control>."""
     result: list[tuple[str, str]] = []
     # the interface of older files is in the transmission's actuator alone
-    named = [(joint, word.text or "") for match in root.findall("transmission") for joint in match.findall("joint")
-             for word in joint.findall("hardwareInterface") or match.findall("actuator/hardwareInterface")]  # fmt: skip
+    named = [
+        (joint, word.text or "")
+        for section in root.findall("transmission")
+        for joint in section.findall("joint")
+        for word in joint.findall("hardwareInterface") or section.findall("actuator/hardwareInterface")
+    ]
     named += [
         (joint, word.get("name", ""))
-        for match in root.findall("ros2_control")
-        for joint in match.findall("joint")
+        for section in root.findall("ros2_control")
+        for joint in section.findall("joint")
         for word in joint.findall("command_interface")
     ]
     for joint, word in named:
@@ -527,8 +529,8 @@ def _drawings(links: Sequence[Any], path: Path, colours: Mapping[str, Any]) -> d
 def _drawing(item: Any, path: Path, link: str, maximum: int, colours: Mapping[str, Any]) -> Drawing | None:
     g, place = item.geometry, _placement(item.origin)
     material = getattr(item, "material", None)  # its own colour, or that of the file's material of this name
-    current = getattr(material, "color", None) or colours.get(getattr(material, "name", None) or "")
-    rgba = getattr(current, "rgba", None)
+    material_colour = getattr(material, "color", None) or colours.get(getattr(material, "name", None) or "")
+    rgba = getattr(material_colour, "rgba", None)
     colour = () if rgba is None else tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in list(rgba)[:3])
     if g.box is not None:
         x, y, z = (float(v) for v in g.box.size)

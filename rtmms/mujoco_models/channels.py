@@ -136,12 +136,12 @@ def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]
             used.add(name)
         limited = bool(model.actuator_ctrllimited[k])
         lower, upper = (float(item) for item in model.actuator_ctrlrange[k])
-        remaining = float(neutral[k])
+        neutral_value = float(neutral[k])
         result.append(
             Channel(
                 name, _actuator_unit(mujoco, model, k, joint), (), "",
                 lower if limited else None, upper if limited else None,
-                min(max(remaining, lower), upper) if limited else remaining,
+                min(max(neutral_value, lower), upper) if limited else neutral_value,
             )
         )  # fmt: skip
     return tuple(result)

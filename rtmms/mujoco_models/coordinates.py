@@ -147,8 +147,8 @@ class MujocoChart:
         data = plant.data
         data.qpos[:] = self._position
         plant.mujoco.mj_integratePos(plant.model, data.qpos, np.array(coordinates[:nv], dtype=float), 1.0)
-        remaining = self._reference_rates + coordinates[nv:]
-        data.qvel[:], data.act[:] = remaining[:nv], remaining[nv:]
+        rates = self._reference_rates + coordinates[nv:]
+        data.qvel[:], data.act[:] = rates[:nv], rates[nv:]
         plant.take_up_present()
 
 

@@ -62,9 +62,11 @@ def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, A
     seats: list[_FixedFrame] = []
     for body in range(model.nbody):
         parent = seats[int(model.body_parentid[body])] if body else _FixedFrame(0, Placement(), base == 0)
-        current = Placement(quaternion_matrix(model.body_quat[body]), model.body_pos[body])
+        body_place = Placement(quaternion_matrix(model.body_quat[body]), model.body_pos[body])
         seat = (
-            _FixedFrame(0, Placement(), True) if body == base else parent._replace(placement=parent.placement @ current)
+            _FixedFrame(0, Placement(), True)
+            if body == base
+            else parent._replace(placement=parent.placement @ body_place)
         )
         first = int(model.body_jntadr[body])
         for joint in range(first, first + int(model.body_jntnum[body])):

@@ -149,11 +149,11 @@ def _read(path: str, preset: str | None, provided: Mapping[str, Any]) -> _File:
     option = model.opt
     x, y, z = (float(item) for item in option.gravity)
     u, v, w = (float(item) for item in option.wind)
-    current = OwnOptions(
+    engine_options = OwnOptions(
         ignore=",".join(ignored), gravity_m_s2=(x, y, z), wind_m_s=(u, v, w),
         fluid_density_kg_m3=float(option.density), fluid_viscosity_pa_s=float(option.viscosity),
     )  # fmt: skip
-    options, changes = read_parameters(mujoco, model, path, current, values)
+    options, changes = read_parameters(mujoco, model, path, engine_options, values)
     for change in changes:
         change.apply()
     if any(change.derived for change in changes):
@@ -254,8 +254,8 @@ class _Summary:
     def __call__(self, plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
         if self.output not in trace or len(time) < 2:
             return {}
-        route = float(np.linalg.norm(trace[self.output][-1] - trace[self.output][0]))
-        return {"mean_speed_m_s": route / float(time[-1] - time[0])}
+        distance = float(np.linalg.norm(trace[self.output][-1] - trace[self.output][0]))
+        return {"mean_speed_m_s": distance / float(time[-1] - time[0])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,10 +345,10 @@ def _tendon_row(mujoco: Any, model: Any, data: Any, tendon: int) -> Array:
         mujoco.mj_jacSite(model, data, slope, None, site)
         slopes.append(slope)
     for k in range(count - 1):
-        route = np.array(data.site_xpos[sites[k + 1]] - data.site_xpos[sites[k]])
-        size = float(np.linalg.norm(route))
+        segment = np.array(data.site_xpos[sites[k + 1]] - data.site_xpos[sites[k]])
+        size = float(np.linalg.norm(segment))
         if size > 0.0:
-            row += (route / size) @ (slopes[k + 1] - slopes[k])
+            row += (segment / size) @ (slopes[k + 1] - slopes[k])
     return row
 
 

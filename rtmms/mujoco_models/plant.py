@@ -114,8 +114,8 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
 
 
 @kernel(fused=False)
-def accept_command(command: Array, applied: Array, used: Array, row: int) -> bool:
-    """Write a command into `applied` and into a row of `used`.
+def accept_command(command: Array, applied: Array, recent_commands: Array, row: int) -> bool:
+    """Write a command into `applied` and into a row of `recent_commands`.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ def accept_command(command: Array, applied: Array, used: Array, row: int) -> boo
         (n_actuators,) command.
     applied : Array
         (n_actuators,) MuJoCo's `ctrl`.
-    used : Array
+    recent_commands : Array
         (steps, n_actuators) commands since the state that the plant has saved.
     row : int
-        Row of `used`.
+        Row of `recent_commands`.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def accept_command(command: Array, applied: Array, used: Array, row: int) -> boo
             return False
     for k in range(command.shape[0]):
         applied[k] = command[k]
-        used[row, k] = command[k]
+        recent_commands[row, k] = command[k]
     return True
 
 
@@ -203,8 +203,8 @@ class MujocoPlant(Plant):
         self._neutral = np.array([actuator.neutral for actuator in self.actuators])
         self._outputs = Outputs(mujoco, model, self.data)
         self.outputs = self._outputs.channels
-        stored = ("position", "quaternion", "velocity")
-        self.trace_outputs = stored if self._outputs.free else ()
+        output_names = ("position", "quaternion", "velocity")
+        self.trace_outputs = output_names if self._outputs.free else ()
         if not self.actuators and not self.outputs:
             raise ModelError(f"{path}: expected actuators, joints or sensors, got none: nothing to run")
         self._signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -505,8 +505,8 @@ class MujocoPlant(Plant):
         """
         if "position" not in trace or len(time) < 2:
             return {}
-        route = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
-        return {"mean_speed_m_s": route / float(time[-1] - time[0])}
+        distance = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
+        return {"mean_speed_m_s": distance / float(time[-1] - time[0])}
 
     @property
     def shape(self) -> Mapping[str, Any]:
@@ -588,20 +588,21 @@ class MujocoPlant(Plant):
 
     def _substeps(self, dt: float | None, values: Mapping[str, Any]) -> None:
         """Choose MuJoCo's step and the number of its steps in a step of the plant."""
-        current = float(self.model.opt.timestep)
+        model_step = float(self.model.opt.timestep)
         count = 1
         if "substeps" in values:
             count = read_value(f"{self.path}: substeps{{}}", 1, parameters_of(Options)["substeps"], values["substeps"])
         elif dt is not None and math.isfinite(dt) and dt > 0.0:
-            count = round(dt / current)
-            if count < 1 or abs(dt - count * current) > _STEP_TOLERANCE * dt:
-                near = sorted({max(count - 1, 1) * current, max(count, 1) * current, (count + 1) * current})
+            count = round(dt / model_step)
+            if count < 1 or abs(dt - count * model_step) > _STEP_TOLERANCE * dt:
+                near = sorted({max(count - 1, 1) * model_step, max(count, 1) * model_step, (count + 1) * model_step})
                 raise ModelError(
-                    f"{self.path}: dt must be a multiple of the model's step of {current:g} s, got {dt:g} s; expected "
+                    f"{self.path}: dt must be a multiple of the model's step of {model_step:g} s, got {dt:g} "
+                    "s; expected "
                     f"{' or '.join(f'{item:g}' for item in near)} s, or give the number of its steps (--set substeps=N)"
                 )
         refuse_substeps(self.path, count)
-        step = count * current if dt is None else float(dt)
+        step = count * model_step if dt is None else float(dt)
         if not (math.isfinite(step) and step > 0.0):
             raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
         if dt is not None and "substeps" in values:
@@ -711,9 +712,9 @@ class MujocoPlant(Plant):
         are repeated here, with the same bits.
         """
         recent_warnings.clear()
-        used = self._recent_commands[: self._row].copy()
+        recent_commands = self._recent_commands[: self._row].copy()
         self._put(self._state.copy(), self._saved_sensors.copy())
-        for command in used:
+        for command in recent_commands:
             accept_command(command, self._ctrl, self._recent_commands, self._row)
             self._advance()
             self._row += 1

@@ -119,12 +119,12 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
         The parts.
     """
     names, base = _Names(mujoco, model), kept_root(mujoco, model)
-    stored = kept_bodies(mujoco, model)
-    drawings = _drawings(mujoco, model, stored if base else [0, *stored])
+    tree_bodies = kept_bodies(mujoco, model)
+    drawings = _drawings(mujoco, model, tree_bodies if base else [0, *tree_bodies])
     bodies = [] if base else [Body(WORLD, drawings=drawings[0])]
     joints: list[Joint] = []
     places: list[JointPlace] = []
-    for body in stored:
+    for body in tree_bodies:
         bodies.append(_body(mujoco, model, body, names.bodies[body], drawings[body]))
         if body == base:
             continue
@@ -132,7 +132,9 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
         bodies += links
         joints += chain
         places += coordinates
-    elements = [drag for body in stored if (drag := _viscous_drag(mujoco, model, body, names.bodies[body])) is not None]
+    elements = [
+        drag for body in tree_bodies if (drag := _viscous_drag(mujoco, model, body, names.bodies[body])) is not None
+    ]
     mechanism = Mechanism(
         name,
         bodies,
@@ -140,7 +142,7 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
         base="free" if base else "fixed",
         gravity=tuple(float(item) for item in model.opt.gravity),
         elements=elements,
-        markers=_markers(mujoco, model, names, stored, base) if sites else (),
+        markers=_markers(mujoco, model, names, tree_bodies, base) if sites else (),
     )
     actuators = (*_actuators(mujoco, model, names, neutral), *_limits(model, names, places), *_springs(
         mujoco, model, names
@@ -151,9 +153,9 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
 # --- bodies and joints ---------------------------------------------------------------------------------------------
 
 
-def _drawings(mujoco: Any, model: Any, stored: list[int]) -> dict[int, list[Drawing]]:
+def _drawings(mujoco: Any, model: Any, tree_bodies: list[int]) -> dict[int, list[Drawing]]:
     result: dict[int, list[Drawing]] = {body: [] for body in range(model.nbody)}
-    for k, _, item in geom_drawings(mujoco, model, [body in stored for body in range(model.nbody)]):
+    for k, _, item in geom_drawings(mujoco, model, [body in tree_bodies for body in range(model.nbody)]):
         result[int(model.geom_bodyid[k])].append(item)
     return result
 
@@ -220,7 +222,7 @@ def _axis_joint(
     )  # fmt: skip
 
 
-def _markers(mujoco: Any, model: Any, names: _Names, stored: list[int], base: int) -> list[Marker]:
+def _markers(mujoco: Any, model: Any, names: _Names, tree_bodies: list[int], base: int) -> list[Marker]:
     """Return named sites, and the origins of the moving bodies next to a fixed base."""
     result: dict[str, Marker] = {}
 
@@ -232,7 +234,7 @@ def _markers(mujoco: Any, model: Any, names: _Names, stored: list[int], base: in
         add(BODY_MARKER + names.bodies[k], k, np.zeros(3))
     for k in range(model.nsite):
         name, body = object_name(mujoco, model, "SITE", k), int(model.site_bodyid[k])
-        if name and body in stored and int(model.body_weldid[body]) != 0:
+        if name and body in tree_bodies and int(model.body_weldid[body]) != 0:
             add(f"site_{name}", body, model.site_pos[k])
     return list(result.values())
 
@@ -258,7 +260,7 @@ def kept_actuators(mujoco: Any, model: Any) -> list[int]:
 
 def _is_kept(mujoco: Any, model: Any, k: int) -> bool:
     """Return whether the target of actuator k is in the tree."""
-    stored, kind, target = (
+    tree_bodies, kind, target = (
         set(kept_bodies(mujoco, model)),
         int(model.actuator_trntype[k]),
         int(model.actuator_trnid[k, 0]),
@@ -266,7 +268,7 @@ def _is_kept(mujoco: Any, model: Any, k: int) -> bool:
     if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
         return True
     body = model.site_bodyid[target] if kind == int(mujoco.mjtTrn.mjTRN_SITE) else model.jnt_bodyid[target]
-    return int(body) in stored
+    return int(body) in tree_bodies
 
 
 def _actuators(mujoco: Any, model: Any, names: _Names, neutral: Array) -> list[Any]:
@@ -306,8 +308,8 @@ def _actuator(mujoco: Any, model: Any, names: _Names, k: int, channel: Channel) 
     )  # fmt: skip
 
 
-def _narrower(values: float | None, other: float, choose: Any) -> float:
-    return other if values is None else float(choose(values, other))
+def _narrower(bound: float | None, other: float, choose: Any) -> float:
+    return other if bound is None else float(choose(bound, other))
 
 
 def _limits(model: Any, names: _Names, places: list[JointPlace]) -> list[JointLimit]:
@@ -323,7 +325,7 @@ def _springs(mujoco: Any, model: Any, names: _Names) -> list[Tendon]:
     for k in range(model.ntendon):
         if not acts(mujoco, model, k) or tendon_fault(mujoco, model, k):
             continue
-        stiffness, damping, remaining, pushes = tendon_law(mujoco, model, k)
+        stiffness, damping, rest_length, pushes = tendon_law(mujoco, model, k)
         if stiffness > 0.0:
             name = object_name(mujoco, model, "TENDON", k) or f"tendon{k}"
             result.append(
@@ -333,7 +335,7 @@ def _springs(mujoco: Any, model: Any, names: _Names) -> list[Tendon]:
                     "none",
                     stiffness=stiffness,
                     damping=damping,
-                    neutral=remaining,
+                    neutral=rest_length,
                     pushes=pushes,
                 )
             )
@@ -427,9 +429,9 @@ def _immersed(mujoco: Any, model: Any, body: int) -> tuple[Array, float, Array, 
             place = _placement(model.geom_quat[k], model.geom_pos[k])
             x = adjoint(place.rotation, place.position)
             virtual = density * np.array(model.geom_fluid[k, 6:12], dtype=float)
-            current = x.T @ np.diag(virtual) @ x
+            added_inertia = x.T @ np.diag(virtual) @ x
             mass = density * geom_volume(mujoco, model, k)
-            added, displaced = added + 0.5 * (current + current.T), displaced + mass
+            added, displaced = added + 0.5 * (added_inertia + added_inertia.T), displaced + mass
             moment = moment + mass * place.position
             strips.append(_strip(semi_axes(mujoco, model, k), np.array(model.geom_fluid[k, 1:5]), density, place))
     return added, displaced, moment, strips
@@ -480,8 +482,8 @@ def _polar(span: float, thickness: float, blunt: float, slender: float, lift: fl
     fourth, square = (areas**4 * velocity**2).sum(axis=1), (areas**2 * velocity**2).sum(axis=1)
     shown = math.pi * np.sqrt(fourth / square)
     normal = areas**2 * velocity
-    maximum = math.pi * max(span, thickness * span)
-    drag = blunt * shown + slender * (maximum - shown)
+    full_area = math.pi * max(span, thickness * span)
+    drag = blunt * shown + slender * (full_area - shown)
     circulation = np.cross(normal, velocity) * (lift * square / fourth * shown)[:, None]
     force = -drag[:, None] * velocity + np.cross(circulation, velocity)
     across = np.column_stack([velocity[:, 1], -velocity[:, 2]])  # of lift, along e3 and e2
@@ -500,9 +502,9 @@ def _viscous_drag(mujoco: Any, model: Any, body: int, name: str) -> LinearDrag |
     for k in _ellipsoids(model, body):
         place = _placement(model.geom_quat[k], model.geom_pos[k])
         diameter = 2.0 / 3.0 * float(semi_axes(mujoco, model, k).sum())
-        current = viscosity * math.pi * np.diag([3.0 * diameter] * 3 + [diameter**3] * 3)
+        geom_drag = viscosity * math.pi * np.diag([3.0 * diameter] * 3 + [diameter**3] * 3)
         x = adjoint(place.rotation, place.position)
-        total += x.T @ current @ x
+        total += x.T @ geom_drag @ x
     return LinearDrag(name, total) if np.any(total) else None
 
 
@@ -543,8 +545,8 @@ def read_state(mujoco: Any, model: Any, tree: OwnTree, qpos: Array, qvel: Array)
             angles.append(float(qpos[q]))
             rates.append(float(qvel[v]))
         else:
-            current, speed = _ball_angles(np.asarray(qpos[q : q + 4]), np.asarray(qvel[v : v + 3]))
-            angles += current
+            ball_angles, speed = _ball_angles(np.asarray(qpos[q : q + 4]), np.asarray(qvel[v : v + 3]))
+            angles += ball_angles
             rates += speed
     return State(position, orientation, np.array(angles), twist, np.array(rates))
 

@@ -76,10 +76,10 @@ def read_ignored(path: str, values: Any) -> tuple[str, ...]:
     UnknownNameError
         A word is no feature.
     """
-    arguments = (
+    texts = (
         values.split(",") if isinstance(values, str) else list(values) if isinstance(values, list | tuple) else [values]
     )
-    result = tuple(str(word).strip() for word in arguments if str(word).strip())
+    result = tuple(str(word).strip() for word in texts if str(word).strip())
     for word in result:
         if word not in FEATURES:
             raise UnknownNameError(f"feature of ignore={','.join(result)}: {path}", word, FEATURES)
@@ -288,11 +288,11 @@ def kept_bodies(mujoco: Any, model: Any) -> list[int]:
     root = kept_root(mujoco, model)
     if root == 0:
         return list(range(1, model.nbody))
-    stored = {root}
+    tree_bodies = {root}
     for body in range(root + 1, model.nbody):
-        if int(model.body_parentid[body]) in stored:
-            stored.add(body)
-    return sorted(stored)
+        if int(model.body_parentid[body]) in tree_bodies:
+            tree_bodies.add(body)
+    return sorted(tree_bodies)
 
 
 def _other_trees(mujoco: Any, model: Any) -> list[str]:
@@ -530,8 +530,8 @@ def tendon_fault(mujoco: Any, model: Any, k: int) -> str:
             return reason
     sites = [int(model.wrap_objid[item]) for item in range(first, first + int(model.tendon_num[k]))]
     bodies = {int(model.body_weldid[int(model.site_bodyid[site])]) for site in sites}
-    stored = kept_bodies(mujoco, model)
-    if kept_root(mujoco, model) and any(int(model.site_bodyid[site]) not in stored for site in sites):
+    tree_bodies = kept_bodies(mujoco, model)
+    if kept_root(mujoco, model) and any(int(model.site_bodyid[site]) not in tree_bodies for site in sites):
         return "a site that is not on the free body's tree"
     if len(bodies) == 1:
         return "sites of one rigid body"
@@ -636,8 +636,8 @@ def tendon_law(mujoco: Any, model: Any, k: int) -> tuple[float, float, float, bo
     tuple[float, float, float, bool]
         N/m, N s/m, m, and whether it pushes.
     """
-    current, (stiffness, damping) = float(model.tendon_stiffness[k]), _feedback(mujoco, model, k)
+    spring, (stiffness, damping) = float(model.tendon_stiffness[k]), _feedback(mujoco, model, k)
     lower, upper = (float(item) for item in model.tendon_lengthspring[k])
-    total = current + stiffness
-    remaining = current * upper / total if total > 0.0 else upper
-    return total, float(model.tendon_damping[k]) + damping, remaining, lower == upper or stiffness > 0.0
+    total = spring + stiffness
+    rest_length = spring * upper / total if total > 0.0 else upper
+    return total, float(model.tendon_damping[k]) + damping, rest_length, lower == upper or stiffness > 0.0

@@ -129,14 +129,14 @@ def _collect_meshes(root: ElementTree.Element, path: Path) -> dict[str, bytes]:
                 mesh = element.find("geometry/mesh")
                 if mesh is None:
                     continue
-                values = str(mesh.get("filename", ""))
+                filename = str(mesh.get("filename", ""))
                 try:
-                    if values not in names:
-                        name, content = _read_asset(values, path, len(names))
-                        names[values], assets[name] = name, content
-                    mesh.set("filename", names[values])
+                    if filename not in names:
+                        name, content = _read_asset(filename, path, len(names))
+                        names[filename], assets[name] = name, content
+                    mesh.set("filename", names[filename])
                 except Exception as fault:  # whatever a library makes of a broken file
-                    where = f"urdf '{path}': link '{link.get('name')}': mesh '{values}'"
+                    where = f"urdf '{path}': link '{link.get('name')}': mesh '{filename}'"
                     if tag == "collision":
                         raise ModelError(f"{where}: {fault!s:.200}") from None
                     warnings.warn(f"{where}: {fault!s:.200}; it is not drawn", RtmmsWarning, stacklevel=4)
@@ -144,8 +144,8 @@ def _collect_meshes(root: ElementTree.Element, path: Path) -> dict[str, bytes]:
     return assets
 
 
-def _read_asset(values: str, path: Path, number: int) -> tuple[str, bytes]:
-    file = mesh_file(values, path)
+def _read_asset(filename: str, path: Path, number: int) -> tuple[str, bytes]:
+    file = mesh_file(filename, path)
     if file is None:
         raise ModelError("there is no such file; copy it to the folder of the URDF, or correct the name")
     ending = file.suffix.lower()

@@ -75,7 +75,7 @@ class Cost:
         """Return the running cost of one sample."""
         return self.running(*values)
 
-    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, used: Any) -> Array:
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, steps_taken: Any) -> Array:
         """Return J of each run; infinite where it ended early or a cost is no number.
 
         Parameters
@@ -88,7 +88,7 @@ class Cost:
             Step, s.
         every : int
             Steps from sample to sample.
-        used : Any
+        steps_taken : Any
             (runs,) steps that each run took.
 
         Returns
@@ -104,7 +104,9 @@ class Cost:
         runs, samples = next(iter(outputs.values())).shape[:2]
         costs = np.full(runs, math.inf)
         memory = np.zeros(max(1, self.memory))
-        self._call("total", outputs, commands, dt * every, every, samples, np.asarray(used), memory, self.data, costs)
+        self._call(
+            "total", outputs, commands, dt * every, every, samples, np.asarray(steps_taken), memory, self.data, costs
+        )
         return costs
 
     def each(
@@ -192,7 +194,7 @@ def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0
     if isinstance(outputs, str) or not outputs:
         raise ModelError(f"cost: outputs: expected names of outputs, got {outputs!r}")
     if function is None:
-        return lambda result: Cost(result, outputs, memory)
+        return lambda running: Cost(running, outputs, memory)
     if not callable(function):
         raise ModelError(f"cost: expected a function f(state, command, time), got {function!r}")
     return Cost(function, outputs, memory)
@@ -342,10 +344,10 @@ class CostSlopes:
     def _directions(self) -> None:
         """Fill the rows of displacements: none, each to both sides, each pair to both sides."""
         m = len(self._steps)
-        current = np.diag(self._steps)
+        displacements = np.diag(self._steps)
         self._pairs = list(itertools.combinations(range(m), 2))
-        both = np.array([current[i] + current[j] for i, j in self._pairs]).reshape(-1, m)
-        self._moves = np.concatenate([np.zeros((1, m)), current, -current, both, -both])
+        both = np.array([displacements[i] + displacements[j] for i, j in self._pairs]).reshape(-1, m)
+        self._moves = np.concatenate([np.zeros((1, m)), displacements, -displacements, both, -both])
         if self._six:  # turns as quaternions (cos, sin axis) of half the angle
             turned = self._moves[:, 3:6]
             angle = np.linalg.norm(turned, axis=1)
@@ -450,8 +452,10 @@ class CostSlopes:
         values, vectors = np.linalg.eigh(scaled)
         worst = values[:, 0] < 0.0
         if worst.any():
-            stored = np.maximum(values[worst], 0.0)
-            hessian[worst] = (vectors[worst] * stored[:, None]) @ vectors[worst].transpose(0, 2, 1) / (h[:, None] * h)
+            eigenvalues = np.maximum(values[worst], 0.0)
+            hessian[worst] = (
+                (vectors[worst] * eigenvalues[:, None]) @ vectors[worst].transpose(0, 2, 1) / (h[:, None] * h)
+            )
         return gradient, hessian
 
     def _spread(self, gradient: Array, hessian: Array, set_points: Mapping[str, Array]) -> tuple[Array, Array]:

@@ -126,14 +126,25 @@ class Policy:
 
 @kernel
 def recursion(
-    a: Any, before: Any, current: Any, gradient: Any, hessian: Any, change: float, moved: Any, lower: Any, upper: Any,
-    regularisation: float, correction: Any, gain: Any, promised: Any,
-) -> bool:  # fmt: skip
+    a: Any,
+    before: Any,
+    by_command: Any,
+    gradient: Any,
+    hessian: Any,
+    change: float,
+    moved: Any,
+    lower: Any,
+    upper: Any,
+    regularisation: float,
+    correction: Any,
+    gain: Any,
+    promised: Any,
+) -> bool:
     """Solve the problem from the last stage to the first.
 
     Parameters
     ----------
-    a, before, current, gradient, hessian, change, moved, lower, upper : Any, float
+    a, before, by_command, gradient, hessian, change, moved, lower, upper : Any, float
         Fields of Problem.
     regularisation : float
         Added to the diagonal of Q_uu.
@@ -149,7 +160,7 @@ def recursion(
     bool
         False where Q_uu is not positive definite.
     """
-    count, k, n = current.shape
+    count, k, n = by_command.shape
     z, wide = k + n, k + 2 * n
     slope, bend = np.zeros(z), np.zeros((z, z))
     step, half, qq, q = np.zeros((z, wide)), np.empty((z, wide)), np.empty((wide, wide)), np.empty(wide)
@@ -176,7 +187,7 @@ def recursion(
                 step[i, j] = across[j, i] = a[t, i, j]
             for j in range(n):
                 step[i, k + j] = across[k + j, i] = before[t, i, j]
-                step[i, z + j] = across[z + j, i] = current[t, i, j]
+                step[i, z + j] = across[z + j, i] = by_command[t, i, j]
         multiply(bend, step, half)
         multiply(across, half, qq)
         for i in range(wide):
@@ -436,8 +447,8 @@ class IterativeLqr:
     def _others(self, best: Motion, least: float) -> Array:
         """Return (k, points, 3) m: positions of the motions that the line searches tried, and of the initial one."""
         tried, self._tried = [(cost, item) for cost, item in self._tried if item is not best and item.whole], []
-        stored = choose_candidates([least, *(cost for cost, _ in tried)], 1.0)
-        ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in stored]
+        chosen_indices = choose_candidates([least, *(cost for cost, _ in tried)], 1.0)
+        ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in chosen_indices]
         return np.array([route[places(len(route))] for route in ways]).reshape(len(ways), SHOWN_POINTS, 3)
 
     def _iterate(

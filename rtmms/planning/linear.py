@@ -99,14 +99,14 @@ class StrokeMap:
         Array
             (k,).
         """
-        coordinates, origin, observed = self.coordinates, self.orbit[phase], state.copy()
+        coordinates, origin, turned_state = self.coordinates, self.orbit[phase], state.copy()
         p = coordinates.pose
         c, s = math.cos(yaw), math.sin(yaw)
         away = state[p : p + 3] - place
-        observed[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
-        observed[p : p + 3] += self.orbit[0][p : p + 3]
-        observed[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
-        return coordinates_between(coordinates, origin, observed)
+        turned_state[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
+        turned_state[p : p + 3] += self.orbit[0][p : p + 3]
+        turned_state[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
+        return coordinates_between(coordinates, origin, turned_state)
 
     def after(self, phase: int, x: Array, knots: Array) -> Array:
         """Return x after a half stroke, in still air.
@@ -561,14 +561,14 @@ class LinearPlanner:
         last = slice(z - n, z)
         ways_z, ways_v = [by_z[:3]], [by_v[:3]]
         for j in range(count):
-            current = np.zeros((n, count * n))
-            current[:, j * n : (j + 1) * n] = np.eye(n)
-            moved_v, moved_z = current - by_v[last], -by_z[last]
-            h += self._r * current.T @ current + self._c * moved_v.T @ moved_v
+            selection = np.zeros((n, count * n))
+            selection[:, j * n : (j + 1) * n] = np.eye(n)
+            moved_v, moved_z = selection - by_v[last], -by_z[last]
+            h += self._r * selection.T @ selection + self._c * moved_v.T @ moved_v
             cross += self._c * moved_v.T @ moved_z
             square += self._c * moved_z.T @ moved_z
             p = (phase + j) % 2
-            by_z, by_v = self._f[p] @ by_z, self._f[p] @ by_v + self._g[p] @ current
+            by_z, by_v = self._f[p] @ by_z, self._f[p] @ by_v + self._g[p] @ selection
             weight = self._v[(phase + count) % 2] if j == count - 1 else np.diag(self._q)
             h += by_v.T @ weight @ by_v
             cross += by_v.T @ weight @ by_z

@@ -233,12 +233,12 @@ class CrossEntropy:
             return before
         best = int(order[0])
         if 1 <= best <= len(self.variables.library[: max(0, len(candidates) // 8)]):
-            current: Array = candidates[best].copy()
-            return current
+            best_plan: Array = candidates[best].copy()
+            return best_plan
         subset = candidates[order[: max(2, min(sound, int(ELITE_SHARE * len(candidates))))]]
         spread = subset.std(axis=0) / np.where(self.variables.scale > 0.0, self.variables.scale, np.inf)
-        stored = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
-        self._spread = np.clip(SPREAD_GROWTH * np.clip(stored, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
+        mixed_spread = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
+        self._spread = np.clip(SPREAD_GROWTH * np.clip(mixed_spread, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
         result: Array = subset.mean(axis=0)
         return result
 

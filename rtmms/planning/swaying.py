@@ -68,10 +68,10 @@ def _end_along(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _along_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
+def _along_totals(outputs: Any, dt: float, steps_taken: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not used[run]:
+        if not steps_taken[run]:
             continue
         memory[:] = 0.0
         result = 0.0
@@ -105,10 +105,10 @@ def _end_holding(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _holding_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
+def _holding_totals(outputs: Any, dt: float, steps_taken: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not used[run]:
+        if not steps_taken[run]:
             continue
         memory[:] = 0.0
         result = 0.0

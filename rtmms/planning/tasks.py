@@ -248,10 +248,10 @@ def _end_of_course(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _course_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
+def _course_totals(outputs: Any, dt: float, steps_taken: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not used[run]:
+        if not steps_taken[run]:
             continue
         memory[:] = 0.0
         result = 0.0
@@ -268,10 +268,10 @@ def _course_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, c
 
 
 @kernel
-def _hold_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
+def _hold_totals(outputs: Any, dt: float, steps_taken: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not used[run]:
+        if not steps_taken[run]:
             continue
         result = 0.0
         for k in range(samples):
@@ -307,12 +307,12 @@ class CompiledCost(Cost):
         self._totals = totals
 
     @override
-    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, used: Any) -> Array:
-        values = Pose(*(outputs[name] for name in POSE))
-        runs, samples = values.position.shape[:2]
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, steps_taken: Any) -> Array:
+        pose = Pose(*(outputs[name] for name in POSE))
+        runs, samples = pose.position.shape[:2]
         costs = np.full(runs, math.inf)
-        whole = np.asarray(used) >= samples * every
-        self._totals(values, dt * every, whole, np.zeros(max(1, self.memory)), self.data, costs)
+        whole = np.asarray(steps_taken) >= samples * every
+        self._totals(pose, dt * every, whole, np.zeros(max(1, self.memory)), self.data, costs)
         return costs
 
 
@@ -475,10 +475,10 @@ def _end_of_hover(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _hover_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
+def _hover_totals(outputs: Any, dt: float, steps_taken: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not used[run]:
+        if not steps_taken[run]:
             continue
         result = 0.0
         for k in range(samples):

@@ -151,8 +151,8 @@ class StateChart:
             No state of the plant has these coordinates.
         """
         chart, s, o = self._coordinates, self._state, self._origin
-        current = slice(6 if chart.pose >= 0 else 0, None)
-        s[chart.state_indices[current]] = o[chart.state_indices[current]] + coordinates[current]
+        free_part = slice(6 if chart.pose >= 0 else 0, None)
+        s[chart.state_indices[free_part]] = o[chart.state_indices[free_part]] + coordinates[free_part]
         if chart.pose >= 0:
             pose = slice(chart.pose, chart.pose + 7)
             s[pose] = displace_pose(o[pose], coordinates[:6])

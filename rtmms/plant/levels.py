@@ -204,8 +204,8 @@ class Levels(Stage):
     def _state_arrays(self) -> Mapping[str, Any]:
         return {LEVEL: self._level}
 
-    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
-        level = int(current[LEVEL][0])
+    def _parts_at(self, arrays: Mapping[str, Any]) -> Sequence[Any]:
+        level = int(arrays[LEVEL][0])
         if not 0 <= level < len(self.plants):
             raise ModelError(f"level: restore: expected a level up to {len(self.plants) - 1}, got {level}")
         return (self.plants[level],)

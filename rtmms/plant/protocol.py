@@ -607,9 +607,9 @@ def unwrapped(plant: Plant) -> Plant:
     Plant
         The innermost plant.
     """
-    sound: Any = describe_plant(plant).truth or plant
-    sound = getattr(sound, "sound", sound)
-    return getattr(sound, "full", sound)  # type: ignore[no-any-return]
+    inner: Any = describe_plant(plant).truth or plant
+    inner = getattr(inner, "sound", inner)
+    return getattr(inner, "full", inner)  # type: ignore[no-any-return]
 
 
 @runtime_checkable

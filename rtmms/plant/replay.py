@@ -239,25 +239,29 @@ def replay(
     began = monotonic()
     with np.errstate(all="ignore"):
         every = max(1, len(commands) // POWERS)
-        current = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
+        first_replay = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
-        if current.steps_taken < (1 if current.failed else 2):
+        if first_replay.steps_taken < (1 if first_replay.failed else 2):
             return None
-        if end is not None and current.steps_taken == len(commands) and not _ends(estimator, current, begin, end):
+        if (
+            end is not None
+            and first_replay.steps_taken == len(commands)
+            and not _ends(estimator, first_replay, begin, end)
+        ):
             return None
         parts = next((part for part in PARTS if part <= maximum and part * cost <= left), PARTS[-1])
-        fine = RepeatedRun(estimator, begin, commands[: current.steps_taken], parts, monotonic() + left, every)
-        used = fine.steps_taken
+        fine = RepeatedRun(estimator, begin, commands[: first_replay.steps_taken], parts, monotonic() + left, every)
+        step_count = fine.steps_taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
-            return ReplayDifferences(1.0, 1.0, (used + 1) * estimator.dt)
-        first = _apart(estimator, current, fine)
+            return ReplayDifferences(1.0, 1.0, (step_count + 1) * estimator.dt)
+        first = _apart(estimator, first_replay, fine)
         path, work = (parts / (parts - 1) * off for off in first)
         sure, ways = estimator.order > 1, dict[int, RepeatedRun]()
 
         def in_parts(n: int) -> RepeatedRun | None:
             """Return the run in steps of 1 / n; None where it fails or no time is left."""
             if n not in ways and n * cost <= began + seconds - monotonic():
-                ways[n] = RepeatedRun(estimator, begin, commands[:used], n, math.inf, every)
+                ways[n] = RepeatedRun(estimator, begin, commands[:step_count], n, math.inf, every)
             return None if n not in ways or ways[n].failed else ways[n]
 
         half = in_parts(parts // 2) if parts > 2 else None
@@ -276,18 +280,18 @@ def replay(
             if (path > bounds[0] or work > bounds[1]) and n < parts:
                 between = in_parts(n)
                 if between is not None:
-                    remaining, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
-                    shorter.append((n, remaining * near, remaining * done))
+                    factor, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
+                    shorter.append((n, factor * near, factor * done))
     path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
-    return ReplayDifferences(path, work, used * estimator.dt, tuple(shorter), sure)
+    return ReplayDifferences(path, work, step_count * estimator.dt, tuple(shorter), sure)
 
 
 def _apart(estimator: StepErrorEstimator, repeated_run: RepeatedRun, fine: RepeatedRun) -> tuple[float, float]:
     """Return errors of path and work of a way against one in shorter steps, fractions; 1 where undefined."""
-    used = fine.steps_taken
-    apart = float(np.max(np.linalg.norm(repeated_run.places[: used + 1] - fine.places[: used + 1], axis=1)))
-    (work, _), (exact, moved) = repeated_run.work(used), fine.work(used)
-    path, spent = path_error(apart, fine.length(used), estimator), work_error(work, exact, moved)
+    step_count = fine.steps_taken
+    apart = float(np.max(np.linalg.norm(repeated_run.places[: step_count + 1] - fine.places[: step_count + 1], axis=1)))
+    (work, _), (exact, moved) = repeated_run.work(step_count), fine.work(step_count)
+    path, spent = path_error(apart, fine.length(step_count), estimator), work_error(work, exact, moved)
     return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 

@@ -80,10 +80,10 @@ def step_inner(inner: Any, k: int) -> int:
     if status:
         inner.failed[0] = k
         if rows[k, SOUND] != rows[k, STATE]:
-            arguments = rows[k, STATE_SIZE]
-            failed = carray(numbers_at(rows[k, STATE]), (arguments,))
-            sound = carray(numbers_at(rows[k, SOUND]), (arguments,))
-            for i in range(arguments):
+            count = rows[k, STATE_SIZE]
+            failed = carray(numbers_at(rows[k, STATE]), (count,))
+            sound = carray(numbers_at(rows[k, SOUND]), (count,))
+            for i in range(count):
                 failed[i] = sound[i]
         return int(status)
     inner.steps_taken[k] += 1
@@ -163,7 +163,7 @@ class Stage(StatefulPlant, Wrapper):
         """
         return True
 
-    def _parts_at(self, current: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
+    def _parts_at(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
         """Return objects with `snapshot` and `restore` that belong to the stage's own state."""
         return self.inner
 
@@ -291,8 +291,8 @@ class Stage(StatefulPlant, Wrapper):
             Sealed parts: the stage's own, then one for each plant.
         """
         arrays = self._packed_arrays()
-        current = pack_state(self._key, self.dt, self._steps, *arrays.values())
-        return seal_parts(current, *(part.snapshot() for part in self._parts_at(arrays)))
+        stage_blob = pack_state(self._key, self.dt, self._steps, *arrays.values())
+        return seal_parts(stage_blob, *(part.snapshot() for part in self._parts_at(arrays)))
 
     def restore(self, blob: bytes) -> None:
         """Go back to a snapshot of the same model; all plants change, or none.
@@ -308,8 +308,8 @@ class Stage(StatefulPlant, Wrapper):
             The snapshot is another model's or damaged.
         """
         arrays = self._state_arrays()
-        current, *parts = unseal_parts(blob, self._name, None)
-        steps, result = unpack_state(current, self._name, self._key, self.dt, arrays, finite=self._finite)
+        stage_blob, *parts = unseal_parts(blob, self._name, None)
+        steps, result = unpack_state(stage_blob, self._name, self._key, self.dt, arrays, finite=self._finite)
         inner = self._parts_at(result)
         if len(inner) != len(parts):
             raise ModelError(f"{self._name}: restore: the snapshot is of another kind of plant")
@@ -348,8 +348,8 @@ class Stage(StatefulPlant, Wrapper):
         block = aligned(size)
         self.system.inner.steps_taken[:] = [steps for _, steps in result]
         block[: self.system.memory.size] = self.system.memory
-        for place, (current, _) in zip(places, result, strict=True):
-            block[place] = current
+        for place, (inner_state, _) in zip(places, result, strict=True):
+            block[place] = inner_state
         return block, self._steps
 
     def put(self, state: Array, steps: int) -> None:
@@ -366,8 +366,8 @@ class Stage(StatefulPlant, Wrapper):
         places, _ = _places_in_block(self.system.memory.size, sizes)
         self._clear()
         self.system.memory[:] = state[: self.system.memory.size]
-        for item, place, used in zip(self.inner, places, self.system.inner.steps_taken.tolist(), strict=True):
-            item.put(state[place], used)  # type: ignore[attr-defined]
+        for item, place, step_count in zip(self.inner, places, self.system.inner.steps_taken.tolist(), strict=True):
+            item.put(state[place], step_count)  # type: ignore[attr-defined]
         self._after_restore()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
@@ -458,18 +458,18 @@ def address_of_output(name: str, fork: Fork | None, account: CompiledOutputs | N
     return 0, 0, False
 
 
-def _places_in_block(current: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
+def _places_in_block(stage_size: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
     """Return the slices of the inner states in one block behind the stage's own, and the length of the block."""
-    at, places = _next_line(current), []
+    at, places = _next_line(stage_size), []
     for size in sizes:
         places.append(slice(at, at + size))
         at = _next_line(at + size)
     return places, at
 
 
-def _next_line(arguments: int) -> int:
+def _next_line(count: int) -> int:
     """Return a number of words rounded up to whole cache lines."""
-    return -(-arguments // LINE) * LINE
+    return -(-count // LINE) * LINE
 
 
 def _bind_steps(inner: Any, entries: Sequence[CompiledStep]) -> None:

@@ -270,10 +270,10 @@ class Calibration:
 def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
     """Return what identifies the same plant under the same controllers at another step."""
     about = describe_plant(plant)
-    values = about.parameters()
+    parameters = about.parameters()
     named: dict[str, Any] = {}
-    if is_dataclass(values) and not isinstance(values, type):
-        named = {name: value for name, value in asdict(values).items() if name not in _STEPS}
+    if is_dataclass(parameters) and not isinstance(parameters, type):
+        named = {name: value for name, value in asdict(parameters).items() if name not in _STEPS}
     return {
         "plant": type(plant).__name__, "coupling": about.coupling or "", "order": estimator.order,
         "bounded": estimator.bounded, "parameters": dict(sorted(named.items())),

@@ -401,14 +401,14 @@ MAX_SUBSTEPS = 10_000
 """Largest number of substeps: nothing can interrupt a plant within a step."""
 
 
-def refuse_substeps(place: str, values: Any) -> None:
+def refuse_substeps(place: str, substeps: Any) -> None:
     """Raise an error where a number of substeps is not a whole number from 1 to MAX_SUBSTEPS.
 
     Parameters
     ----------
     place : str
         Name of the plant, for the message.
-    values : object
+    substeps : object
         Value to check.
 
     Raises
@@ -416,5 +416,5 @@ def refuse_substeps(place: str, values: Any) -> None:
     ModelError
         The value is out of range or no whole number.
     """
-    if isinstance(values, bool) or not isinstance(values, (int, np.integer)) or not 1 <= values <= MAX_SUBSTEPS:
-        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {values!r:.40}")
+    if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or not 1 <= substeps <= MAX_SUBSTEPS:
+        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {substeps!r:.40}")

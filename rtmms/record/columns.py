@@ -199,7 +199,7 @@ class ColumnWriter:
         plain = {STEP: self._steps.tobytes(), RUN: self._runs.tobytes(), OUTCOME: self._outcomes.tobytes()}
         for name, begin, size in self._columns:
             plain[name] = b"".join(numbers[k :: self._width].tobytes() for k in range(begin, begin + size))
-        parts = {name: zstandard.compress(_sorted_bytes(result), 1) for name, result in plain.items()}
+        parts = {name: zstandard.compress(_sorted_bytes(column), 1) for name, column in plain.items()}
         parts[EVENTS] = zstandard.compress(b"\n".join(self._events), 1)
         places, at = {}, 0
         for name, part in parts.items():
@@ -326,11 +326,11 @@ class Columns:
             return None
         result = np.empty(self.rows, dtype=np.array(OUTCOME_WORDS).dtype)
         for block in self._blocks:
-            current, known = codes[block.first : block.first + block.rows, 0], block.outcomes
-            if current.size and not 0 <= current.min() <= current.max() < len(known):
+            block_codes, known = codes[block.first : block.first + block.rows, 0], block.outcomes
+            if block_codes.size and not 0 <= block_codes.min() <= block_codes.max() < len(known):
                 return None
-            if current.size:
-                result[block.first : block.first + block.rows] = np.array(known)[current]
+            if block_codes.size:
+                result[block.first : block.first + block.rows] = np.array(known)[block_codes]
         return result
 
     def events(self) -> Iterator[bytes]:

@@ -160,12 +160,12 @@ class Step:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], **values: Any) -> Step:
+    def of(cls, fields: Mapping[str, Any], **values: Any) -> Step:
         """Return the step of a message of /outcome: the fields above by name, the others in `more`.
 
         Parameters
         ----------
-        options : Mapping[str, Any]
+        fields : Mapping[str, Any]
             The message.
         **values : Any
             Further fields.
@@ -180,15 +180,15 @@ class Step:
         ValueError
             If the message has another form.
         """
-        if "meant_for" in options:  # name of target_step before 0.2
-            options = {"target_step" if name == "meant_for" else name: value for name, value in options.items()}
+        if "meant_for" in fields:  # name of target_step before 0.2
+            fields = {"target_step" if name == "meant_for" else name: value for name, value in fields.items()}
         for name, outcome_column in OUTCOME_COLUMNS.items():
-            if name in options:
-                _expect(options[name], outcome_column.kind, name)
-        if options["outcome"] not in OUTCOME_WORDS:
-            raise ValueError(f"outcome: expected {', '.join(OUTCOME_WORDS)}, got {options['outcome']!r:.60}")
-        known = {name: value for name, value in options.items() if name in cls.__slots__}
-        return cls(more={name: options[name] for name in options.keys() - known.keys()}, **known, **values)
+            if name in fields:
+                _expect(fields[name], outcome_column.kind, name)
+        if fields["outcome"] not in OUTCOME_WORDS:
+            raise ValueError(f"outcome: expected {', '.join(OUTCOME_WORDS)}, got {fields['outcome']!r:.60}")
+        known = {name: value for name, value in fields.items() if name in cls.__slots__}
+        return cls(more={name: fields[name] for name in fields.keys() - known.keys()}, **known, **values)
 
     def text(self, name: str) -> Any:
         """Return a column of rtmms.loop.log_row.OUTCOME_COLUMNS.
@@ -566,8 +566,8 @@ class _Reading:
                     yield Start(self._first, _expect(self._start["seed"], int, "seed"), outputs)
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
-                    arguments = {key: value for key, value in self._outcome.items() if key != "timestamp"}
-                    self._waiting = Step.of(arguments, command=self._values, outputs=outputs, altered=self._altered,
+                    fields = {key: value for key, value in self._outcome.items() if key != "timestamp"}
+                    self._waiting = Step.of(fields, command=self._values, outputs=outputs, altered=self._altered,
                                             set_points=self._set_points, notes=tuple(self._notes))  # fmt: skip
                     self._notes.clear()
                     self._values = self._outcome = None
@@ -583,8 +583,8 @@ def _set_points(values: Any) -> dict[str, Any]:
     """Return numbers and texts by name, null as nan; ValueError if the values are no table."""
     if not isinstance(values, dict):
         raise ValueError(f"values: expected a table, got {values!r:.60}")
-    stored = {name: math.nan if value is None else value for name, value in values.items()}
-    return {name: item for name, item in stored.items() if isinstance(item, int | float | str)}
+    numbers = {name: math.nan if value is None else value for name, value in values.items()}
+    return {name: item for name, item in numbers.items() if isinstance(item, int | float | str)}
 
 
 # Description of a log's plant for figures: channels, parameters and shape, without the plant.

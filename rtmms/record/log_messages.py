@@ -80,12 +80,12 @@ def signals(described: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
     return tuple(Signal(d["name"], d.get("unit", ""), tuple(d.get("shape", ())), d.get("frame", "")) for d in described)
 
 
-def width(result: Sequence[Signal]) -> int:
+def width(signal_list: Sequence[Signal]) -> int:
     """Return the number of all numbers.
 
     Parameters
     ----------
-    result : Sequence[Signal]
+    signal_list : Sequence[Signal]
         The signals.
 
     Returns
@@ -93,7 +93,7 @@ def width(result: Sequence[Signal]) -> int:
     int
         The number.
     """
-    return sum(signal.size for signal in result)
+    return sum(signal.size for signal in signal_list)
 
 
 # --- JSON that keeps every bit ----------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ class Values:
         Number of selected numbers.
     """
 
-    def __init__(self, result: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
+    def __init__(self, signal_list: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
         """Find the places of the numbers."""
-        names = {signal.name for signal in result}
-        split = [signal.name.split(".") for signal in result]
+        names = {signal.name for signal in signal_list}
+        split = [signal.name.split(".") for signal in signal_list]
         self.nested = not any(".".join(parts[:k]) in names for parts in split for k in range(1, len(parts)))
         self._places: list[tuple[str, int, int, bool]] = []
         at = 0
-        for signal in result:
+        for signal in signal_list:
             if selected is not None and signal.name not in selected:
                 continue
             self._places.append((signal.name, at, at + signal.size, signal.shape == ()))
@@ -322,15 +322,15 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(properties)}
 
 
-def _described(kind: Mapping[str, Any], *arguments: str) -> dict[str, Any]:
+def _described(kind: Mapping[str, Any], *parts: str) -> dict[str, Any]:
     """Return a type with its description: its unit and its meaning."""
-    text = " ".join(word for word in arguments if word)
+    text = " ".join(word for word in parts if word)
     return dict(kind) | ({"description": text} if text else {})
 
 
-def _values(result: Sequence[Signal]) -> dict[str, Any]:
-    nested, tree = Values(result).nested, _object({})
-    for signal in result:
+def _values(signal_list: Sequence[Signal]) -> dict[str, Any]:
+    nested, tree = Values(signal_list).nested, _object({})
+    for signal in signal_list:
         level = tree["properties"]
         *above, last = signal.name.split(".") if nested else [signal.name]
         for part in above:

@@ -77,8 +77,8 @@ class Branch:
         dict[str, Any]
             Values by name.
         """
-        current = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
-        return {**current, "set": dict(self.values), "before": [dict(item) for item in self.before]}
+        fields = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
+        return {**fields, "set": dict(self.values), "before": [dict(item) for item in self.before]}
 
     def as_data(self) -> dict[str, Any]:
         """Return the branch in JSON's own types, for origin.json.
@@ -468,10 +468,10 @@ def rebuild_plant(origin: Mapping[str, Any], robot: str | None = None, *, truste
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
     with asked_by_log(robot, trusted=trusted):
-        code, current = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
-        plant = rtmms.plant.loading.build_plant(code, **current, **origin["parameters"])
+        code, load_options = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
+        plant = rtmms.plant.loading.build_plant(code, **load_options, **origin["parameters"])
         if (parameters := _from_surface(origin, plant)) is not None:
-            plant = rtmms.plant.loading.build_plant(code, **current, **parameters)
+            plant = rtmms.plant.loading.build_plant(code, **load_options, **parameters)
     if origin.get("degrade"):
         from rtmms.plant.levels import Levels
 
@@ -494,8 +494,8 @@ def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | N
     """Return parameters for a log of an older rtmms with swimming robots at z = 0; None for a newer one."""
 
     def older(plant: Plant, description: Any) -> bool:
-        current = describe_plant(plant).parameters()
-        return hasattr(current, START) and isinstance(description, Mapping) and START not in description
+        plant_parameters = describe_plant(plant).parameters()
+        return hasattr(plant_parameters, START) and isinstance(description, Mapping) and START not in description
 
     parameters = dict(origin["parameters"])
     if not isinstance(plant, HasRobots):
@@ -508,10 +508,10 @@ def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | N
         if isinstance(recorded.get(name), Mapping) and older(robot, recorded[name].get("description"))
     }  # fmt: skip
     parameters["robots"] = [
-        {**parameter, "parameters": {**parameter["parameters"], START: 0.0}}
-        if parameter["name"] in names
-        else parameter
-        for parameter in parameters["robots"]
+        {**robot_table, "parameters": {**robot_table["parameters"], START: 0.0}}
+        if robot_table["name"] in names
+        else robot_table
+        for robot_table in parameters["robots"]
     ]
     return parameters if names else None
 
@@ -564,21 +564,21 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         named.append(("preset", preset))
     for kind, word in named:
         if not trusted:
-            current = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
+            remedy = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
             raise ModelError(
                 f"the log's {kind} '{word}' is a file, which would run as code: if you trust the log, add "
-                f"--trust-log{current}"
+                f"--trust-log{remedy}"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")
 
 
-def channels(result: Iterable[Channel]) -> list[dict[str, Any]]:
+def channels(channel_list: Iterable[Channel]) -> list[dict[str, Any]]:
     """Return actuators or outputs as a log describes them.
 
     Parameters
     ----------
-    result : Iterable[Channel]
+    channel_list : Iterable[Channel]
         The channels.
 
     Returns
@@ -591,7 +591,7 @@ def channels(result: Iterable[Channel]) -> list[dict[str, Any]]:
             "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
             "lower": to_json_types(c.lower), "upper": to_json_types(c.upper), "neutral": to_json_types(c.neutral),
         }
-        for c in result
+        for c in channel_list
     ]  # fmt: skip
 
 

@@ -333,7 +333,7 @@ class Recorder(StepRecorder):
         outputs = signals(origin["outputs"])
         actuators = signals(origin["actuators"])
         names = [signal.name for signal in outputs]
-        self._pick: Any = itemgetter(*names) if len(names) > 1 else lambda result: tuple(result[n] for n in names)
+        self._pick: Any = itemgetter(*names) if len(names) > 1 else lambda by_name: tuple(by_name[n] for n in names)
         self._no_command = bytes(8 * width(actuators))
         self._sizes = [signal.size for signal in outputs]
         self._first, self._last = names[0] if names else "", names[-1] if names else ""
@@ -506,8 +506,8 @@ class Recorder(StepRecorder):
             self.patience.wait()
         self.ring.push(head, floats)
 
-    def _flat(self, result: tuple[Any, ...]) -> bytes:
-        return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in result)
+    def _flat(self, arrays: tuple[Any, ...]) -> bytes:
+        return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in arrays)
 
     # --- between steps, and after the last ---------------------------------------------------------------------------
 
@@ -591,19 +591,19 @@ class Recorder(StepRecorder):
         return lines[-1] if lines else ""
 
 
-def _one_piece(result: Sequence[Any]) -> bool:
+def _one_piece(arrays: Sequence[Any]) -> bool:
     """Return whether the outputs are adjacent in one array, as those of a compiled plant.
 
     They are then copied as a whole, in a third of the time. A plant with this layout has it always.
     """
-    if not result or any(value.base is None or value.base is not result[0].base for value in result):
+    if not arrays or any(value.base is None or value.base is not arrays[0].base for value in arrays):
         return False
-    at = result[0].base.ctypes.data
-    for value in result:
+    at = arrays[0].base.ctypes.data
+    for value in arrays:
         if value.ctypes.data != at:
             return False
         at += value.nbytes
-    return bool(at == result[0].base.ctypes.data + result[0].base.nbytes)
+    return bool(at == arrays[0].base.ctypes.data + arrays[0].base.nbytes)
 
 
 def _capacity(period_s: float | None, row_bytes: int) -> int:

@@ -328,8 +328,8 @@ def gather(
     """
     schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
     about = describe_plant(plant)
-    stored = about.trace_outputs if names is None else names
-    trace = Trace(plant.outputs, stored, plant.dt, planned_steps(log), _rows(log, stored), SAMPLE_S)
+    output_names = about.trace_outputs if names is None else names
+    trace = Trace(plant.outputs, output_names, plant.dt, planned_steps(log), _rows(log, output_names), SAMPLE_S)
     recent = Recent(plant.outputs, about.recent_outputs if recent_names is None else recent_names, plant.dt)
     observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))

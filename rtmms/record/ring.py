@@ -151,16 +151,16 @@ class Ring:
             False without room; then the row is counted as dropped.
         """
         counters = self._counters
-        built = counters[_HEAD]
-        if built - counters[_TAIL] >= self.capacity:
+        head = counters[_HEAD]
+        if head - counters[_TAIL] >= self.capacity:
             self._dropped += 1
             counters[_HEAD + 1] = self._dropped
             return False
-        page, at = self._page, PAGE + (built & self._mask) * self.row_bytes
-        self._front.pack_into(page, at, built, *ints)
+        page, at = self._page, PAGE + (head & self._mask) * self.row_bytes
+        self._front.pack_into(page, at, head, *ints)
         page[at + self._floats_at : at + self._end_at] = floats
-        self._stamp.pack_into(page, at + self._end_at, built)
-        counters[_HEAD] = counters[_HEAD + 2] = built + 1
+        self._stamp.pack_into(page, at + self._end_at, head)
+        counters[_HEAD] = counters[_HEAD + 2] = head + 1
         return True
 
     def settle(self) -> None:

@@ -96,8 +96,8 @@ def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iter
             run += 1
             continue
         times = [None if value == UNDEFINED else value for value in row.times]
-        arguments = [row.text(name) for name in OUTCOME_TYPES]
-        head = [run, row.step, (row.step + 1) * dt, *arguments, row.altered, *times]
+        outcome_texts = [row.text(name) for name in OUTCOME_TYPES]
+        head = [run, row.step, (row.step + 1) * dt, *outcome_texts, row.altered, *times]
         yield head + row.command.tolist() + row.outputs.tolist()
 
 

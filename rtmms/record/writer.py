@@ -230,8 +230,8 @@ class Log:
         self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
         compact_index(self.mcap)
         self.mcap.start(library=f"rtmms {origin['versions']['rtmms']}")
-        arguments = {key: str(origin[key]) for key in ("robot", "mode", "dt", "seed", "started", "command_line")}
-        self.mcap.add_metadata("rtmms", {"format": FORMAT, **arguments, **origin["versions"]})
+        metadata = {key: str(origin[key]) for key in ("robot", "mode", "dt", "seed", "started", "command_line")}
+        self.mcap.add_metadata("rtmms", {"format": FORMAT, **metadata, **origin["versions"]})
         self.mcap.add_attachment(0, 0, "origin.json", "application/json", encode(origin))
         self.channels = {}
         for topic, schema in schemas(actuators, outputs).items():
@@ -354,8 +354,8 @@ class Log:
         self.mcap.flush()
         self._add_columns(last=True)
         state = end.pop("state", None)
-        arguments = {key: str(end.get(key, "")) for key in ("ended", "message", "steps", "dropped")}
-        self.mcap.add_metadata("end", arguments)
+        metadata = {key: str(end.get(key, "")) for key in ("ended", "message", "steps", "dropped")}
+        self.mcap.add_metadata("end", metadata)
         self.mcap.add_attachment(0, 0, "end.json", "application/json", encode(end))
         if state is not None:
             self.mcap.add_attachment(0, 0, "state.bin", "application/octet-stream", base64.b64decode(state))
@@ -435,7 +435,7 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
         The reported end; {} if the run died.
     """
     end: dict[str, Any] | None = None
-    full_since, committed_s, observed = 0.0, time.monotonic(), ring.settled
+    full_since, committed_s, end_row = 0.0, time.monotonic(), ring.settled
     while True:
         behind = not full_since and ring.settled - ring.tail > ROWS_AT_ONCE
         message = ear.line(0.0 if behind else CHECK_S)
@@ -447,9 +447,9 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
             message = ear.line(0.0)
         over = end is not None or ear.gone
         if log.stream.waiting + log.gathered < MAX_WAITING_BYTES:
-            for row in ring.take(observed, ROWS_AT_ONCE):
+            for row in ring.take(end_row, ROWS_AT_ONCE):
                 log.add(RowHead(*row.ints), row.floats)
-        observed, now = ring.head if over else ring.settled, time.monotonic()
+        end_row, now = ring.head if over else ring.settled, time.monotonic()
         due = now - committed_s >= COMMIT_S or over
         if (due or (log.stream.waiting and not full_since)) and log.unwritten:
             committed_s = now if due else committed_s

@@ -39,9 +39,9 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
     ducts, screws = [], []
     for ahead in (1, -1):
         for left in (1, -1):
-            place, route = (ahead * xh, left * yh, zh), angle if ahead * left < 0 else -angle
-            ducts.append(d.moved(d.tyre(RADIUS_M, 0.052), place, turn(2, route - 0.5 * pi)))
-            screws.append(d.moved(d.along(0, d.propeller(0.78 * RADIUS_M, 3, pitch=0.5)), place, turn(2, route)))
+            place, blade_angle = (ahead * xh, left * yh, zh), angle if ahead * left < 0 else -angle
+            ducts.append(d.moved(d.tyre(RADIUS_M, 0.052), place, turn(2, blade_angle - 0.5 * pi)))
+            screws.append(d.moved(d.along(0, d.propeller(0.78 * RADIUS_M, 3, pitch=0.5)), place, turn(2, blade_angle)))
             place = (ahead * xv, left * yv, 0.03)
             ducts.append(d.moved(d.tyre(RADIUS_M, 0.052), place, turn(0, 0.5 * pi)))
             screws.append(d.moved(d.propeller(0.78 * RADIUS_M, 3, pitch=0.5), place))

@@ -46,14 +46,14 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
     if not path.endswith(".py"):
         path, name = word, ""
     module = run_file("robot", word)
-    current = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
+    factory_names = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
     if not name:
-        listed = ", ".join(f"{path}:{key}" for key in current) or "none in it looks like one"
+        listed = ", ".join(f"{path}:{key}" for key in factory_names) or "none in it looks like one"
         raise ModelError(
             f"robot '{word}': expected FILE.py:NAME, a plant, class or function of that file; got no name: {listed}"
         )
     if not hasattr(module, name):
-        raise UnknownNameError(f"name in '{path}'", name, current)
+        raise UnknownNameError(f"name in '{path}'", name, factory_names)
     result = getattr(module, name)
     values = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
     if isinstance(result, type) or not _is_plant(result):
@@ -107,28 +107,29 @@ def _gives(value: Any, module: ModuleType) -> bool:
     return _is_plant(value) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
 
 
-def _refuse_other_than_factory(result: Any, module: ModuleType, word: str) -> None:
+def _refuse_other_than_factory(candidate: Any, module: ModuleType, word: str) -> None:
     """Raise ModelError for an object that cannot return a plant, before it is called.
 
     Such objects are a class without a plant's members, a function that the file does not define, or one whose
     annotation has another type.
     """
-    if isinstance(result, type):
-        missing = [member for member in MEMBERS if not hasattr(result, member)]
-        current = [
+    if isinstance(candidate, type):
+        missing = [member for member in MEMBERS if not hasattr(candidate, member)]
+        missing_members = [
             member for member in missing if member not in ("outputs", "actuators", "dt")
         ]  # made by __init__, often
-        if current:
+        if missing_members:
             raise ModelError(
-                f"robot '{word}': expected a class of a plant, got {result.__name__} without {', '.join(current)}"
+                f"robot '{word}': expected a class of a plant, got {candidate.__name__} without "
+                f"{', '.join(missing_members)}"
             )
         return
-    if not callable(result):
-        raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {result!r}")
-    at = getattr(result, "__module__", None)
+    if not callable(candidate):
+        raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {candidate!r}")
+    at = getattr(candidate, "__module__", None)
     if at != module.__name__:
         raise ModelError(f"robot '{word}': expected a function that this file defines, got one of module {at}")
-    gives = getattr(result, "__annotations__", {}).get("return", Plant)
+    gives = getattr(candidate, "__annotations__", {}).get("return", Plant)
     named = gives if isinstance(gives, str) else getattr(gives, "__name__", str(gives))
     if named in (
         "None",

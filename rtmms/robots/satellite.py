@@ -64,12 +64,12 @@ def describe(p: Satellite) -> Mechanism:
     """
     hub = Body("hub", p.mass_kg, inertia=np.diag([p.ixx_kg_m2, p.iyy_kg_m2, p.izz_kg_m2]))
     x, y = np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])
-    current = p.transverse_kg_m2 * np.eye(3)
+    inertia = p.transverse_kg_m2 * np.eye(3)
     more = p.axial_kg_m2 - p.transverse_kg_m2
     bodies = [
         hub,
-        Body("wheel_x", p.wheel_kg, inertia=current + more * x),
-        Body("wheel_y", p.wheel_kg, inertia=current + more * y),
+        Body("wheel_x", p.wheel_kg, inertia=inertia + more * x),
+        Body("wheel_y", p.wheel_kg, inertia=inertia + more * y),
     ]
     joints = [
         Joint("wheel_x", "hub", "wheel_x", placement=at(p.arm_m), axis=(1.0, 0.0, 0.0), drive=p.drive),

@@ -99,10 +99,10 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         The preset, a parameter or the step is wrong; the message names it.
     """
     p: Snakeboard = build(Snakeboard, values, preset=preset)
-    maximum = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
+    joint_limits = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
     return TreePlant(
         describe(p), step_of("snakeboard", dt, 1e-3),
-        actuators=joint_actuators(maximum, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        actuators=joint_actuators(joint_limits, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["snakeboard"], travel=travel),
     )  # fmt: skip

@@ -175,18 +175,18 @@ def _motor() -> Body:
 
 
 def _segment(p: TendonFish, k: int) -> Body:
-    current = SEGMENTS[k]
+    segment = SEGMENTS[k]
     length = SEGMENTS[k + 1].hinge if k + 1 < len(SEGMENTS) else FIN_HINGE_M
-    arm = (0.003, current.arm_half, 0.007)
+    arm = (0.003, segment.arm_half, 0.007)
     solids = [
-        _box(current.plate, 0, 0, (0.0075, 0.0015, current.half_height), PRINTED_KG_M3),
-        _box(current.arm, -current.arm_y, 0, arm, PRINTED_KG_M3),
-        _box(current.arm, current.arm_y, 0, arm, PRINTED_KG_M3),
+        _box(segment.plate, 0, 0, (0.0075, 0.0015, segment.half_height), PRINTED_KG_M3),
+        _box(segment.arm, -segment.arm_y, 0, arm, PRINTED_KG_M3),
+        _box(segment.arm, segment.arm_y, 0, arm, PRINTED_KG_M3),
         _box(0.5 * length, 0, 0, (0.5 * length, 0.0005, 0.0375), mass=0.002),
     ]
     elements: list[Strip | Wake] = [
         plate_strip(
-            current.half_height, length, p.water_density_kg_m3, at(0.5 * length), drag=p.tail_drag, added=p.plate_added
+            segment.half_height, length, p.water_density_kg_m3, at(0.5 * length), drag=p.tail_drag, added=p.plate_added
         )
     ]
     if k == len(SEGMENTS) - 1 and not p.fin_n_m:
@@ -233,7 +233,9 @@ def describe(p: TendonFish) -> Mechanism:
         bodies.append(_fin(p, FIN_HINGE_M))
         joints.append(Joint("fin", before, "fin", placement=at(FIN_HINGE_M), stiffness=p.fin_n_m))
     markers = [Marker(name, "head", (x, 0.0, MARKER_HEIGHT_M)) for name, x in MARKER_X.items()]
-    markers += [Marker(f"m{4 + k}", f"plate{k}", (current.plate, 0.0, 0.05)) for k, current in enumerate(SEGMENTS)]
+    markers += [
+        Marker(f"m{4 + k}", f"plate{k}", (sheet_segment.plate, 0.0, 0.05)) for k, sheet_segment in enumerate(SEGMENTS)
+    ]
     tip = ("fin", 0.073 - FIN_HINGE_M) if p.fin_n_m else (before, 0.073)
     markers.append(Marker("m9", tip[0], (tip[1], 0.0, 0.1)))
     elements: list[Any] = []

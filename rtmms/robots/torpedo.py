@@ -100,7 +100,7 @@ def describe(p: Torpedo) -> Mechanism:
     m, r = p.mass_kg, p.radius_m
     along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x
     low = np.array([0.0, 0.0, -p.weight_below_m])
-    current = inertia_of(EllipticCylinder(r, r, p.length_m, p.water_density_kg_m3, Placement(along, low)))
+    inertia = inertia_of(EllipticCylinder(r, r, p.length_m, p.water_density_kg_m3, Placement(along, low)))
     per_metre = p.water_density_kg_m3 * math.pi * r * r
     across = p.water_density_kg_m3 * p.cross_drag * r
     skin = Strip(
@@ -111,7 +111,7 @@ def describe(p: Torpedo) -> Mechanism:
         "hull",
         m,
         m * low,
-        current[3:, 3:],
+        inertia[3:, 3:],
         added=np.diag([p.axial_added_kg, 0, 0, 0, 0, 0]),
         displaced=m,
         elements=[skin],

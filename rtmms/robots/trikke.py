@@ -112,10 +112,10 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         The preset, a parameter or the step is wrong; the message names it.
     """
     p: Trikke = build(Trikke, values, preset=preset)
-    maximum = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
+    joint_limits = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
     return TreePlant(
         describe(p), step_of("trikke", dt, 1e-3),
-        actuators=joint_actuators(maximum, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        actuators=joint_actuators(joint_limits, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["trikke"], travel=travel),
     )  # fmt: skip

@@ -80,7 +80,7 @@ def joint_actuators(joints: dict[str, float], drive: str, bandwidth: float, most
         Actuators in the order of `joints`.
     """
     if drive == "motion":
-        return [JointMotion(name, -joint, joint, bandwidth) for name, joint in joints.items()]
+        return [JointMotion(name, -limit, limit, bandwidth) for name, limit in joints.items()]
     return [JointTorque(name, most_torque) for name in joints]
 
 

@@ -30,8 +30,8 @@ def as_word(link: Impairment) -> str:
         'CONTROLLER:key=value,...'.
     """
     default = Impairment(link.controller)
-    values = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(default, key)]
-    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in values or [("delay_ms", 0.0)])
+    pairs = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(default, key)]
+    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in pairs or [("delay_ms", 0.0)])
 
 
 def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impairment, ...]:
@@ -54,12 +54,12 @@ def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impa
     return result
 
 
-def from_words(arguments: Sequence[str]) -> tuple[Impairment, ...]:
+def from_words(link_texts: Sequence[str]) -> tuple[Impairment, ...]:
     """Read links from the words after --link.
 
     Parameters
     ----------
-    arguments : Sequence[str]
+    link_texts : Sequence[str]
         'CONTROLLER:key=value,...' each.
 
     Returns
@@ -74,10 +74,10 @@ def from_words(arguments: Sequence[str]) -> tuple[Impairment, ...]:
     """
 
     def fault(k: int, key: str, text: str) -> ModelError:
-        return ModelError(f"--link {arguments[k]}: {text}")
+        return ModelError(f"--link {link_texts[k]}: {text}")
 
     result = []
-    for k, word in enumerate(arguments):
+    for k, word in enumerate(link_texts):
         name, remaining = split_word(word)
         table: dict[str, Any] = {"controller": plugin_name(name)}
         for pair in filter(None, remaining.split(",")):
@@ -120,9 +120,9 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
     def fault(k: int, key: str, text: str) -> ModelError:
         return ModelError(f"link.{controller}: {text}")
 
-    current = [item for item in over if item.controller == controller] or [Impairment(controller)]
+    impairments = [item for item in over if item.controller == controller] or [Impairment(controller)]
     stated = _read_impairment(0, {"controller": controller, **values}, fault, from_text=False)
-    changed = [replace(item, **{key: getattr(stated, key) for key in values}) for item in current]
+    changed = [replace(item, **{key: getattr(stated, key) for key in values}) for item in impairments]
     return (*(item for item in over if item.controller != controller), *changed)
 
 
@@ -173,5 +173,5 @@ def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
 
 
 def _overlap(impairment: Impairment, other: Impairment) -> bool:
-    first, second = sorted((impairment, other), key=lambda result: result.from_s)
+    first, second = sorted((impairment, other), key=lambda link: link.from_s)
     return first.until_s is None or second.from_s < first.until_s

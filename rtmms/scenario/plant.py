@@ -282,8 +282,8 @@ def check_plant_event(name: str, value: Any, plant: Plant) -> None:
         It cannot.
     """
     if isinstance(plant, HasRobots):
-        for robot, current in plant.owners(name):
-            check_plant_event(current, value, plant.robots[robot])
+        for robot, parameter in plant.owners(name):
+            check_plant_event(parameter, value, plant.robots[robot])
         return
     parameters = describe_plant(plant).parameters()
     if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):

@@ -220,10 +220,10 @@ class _Reader:
     def scenario(self) -> Scenario:
         if _entries(self._data) > MAX_ENTRIES:
             raise ModelError(f"{self._path}: expected at most {MAX_ENTRIES} keys and values, got more")
-        for name, max_table_entry in MAX_TABLE_ENTRIES.items():
+        for name, max_entries in MAX_TABLE_ENTRIES.items():
             table = self._data.get(name)
-            if isinstance(table, (list, dict)) and len(table) > max_table_entry:
-                raise self._fault(f"{name}: expected at most {max_table_entry} entries, got {len(table)}", name)
+            if isinstance(table, (list, dict)) and len(table) > max_entries:
+                raise self._fault(f"{name}: expected at most {max_entries} entries, got {len(table)}", name)
         known = {run_option.file_key: run_option.name for run_option in run_options().values() if run_option.key}
         options: dict[str, Any] = {}
         for key, value in self._data.items():
@@ -256,11 +256,11 @@ class _Reader:
 
         The values are checked at their use.
         """
-        robot = self._data.get("robot")
-        if not isinstance(robot, list):
+        robot_tables = self._data.get("robot")
+        if not isinstance(robot_tables, list):
             return ()
         built, over = [], self._sensors()
-        for k, table in enumerate(robot):
+        for k, table in enumerate(robot_tables):
             if not isinstance(table, dict):
                 raise self._fault(f"robot: expected tables [[robot]], got {_kind(table)}", "robot")
             item = read_table(RobotTable, table, "robot", self._faults_of("robot", k))
@@ -340,7 +340,7 @@ class _Reader:
             raise self._fault(f"{kind}: {named[0]}: expected a name, got '{name}': parameters are keys of the table",
                               kind, k, named[0])  # fmt: skip
         files = _files_of(kind, name)
-        arguments = []
+        pairs = []
         for key, value in table.items():
             if key in named:
                 continue
@@ -354,25 +354,23 @@ class _Reader:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if "," in text:
                 raise self._fault(f"{kind} {name}: {key}: expected a value without a comma, got '{text}'", kind, k, key)
-            arguments.append(f"{key}={text}")
-        return name + (":" + ",".join(arguments) if arguments else "")
+            pairs.append(f"{key}={text}")
+        return name + (":" + ",".join(pairs) if pairs else "")
 
     def _events(self, controllers: tuple[str, ...] | None) -> Iterable[Event]:
-        event = self._data.get("event", [])
-        if not isinstance(event, list) or not all(isinstance(item, dict) for item in event):
-            raise self._fault(f"event: expected tables [[event]], got {_kind(event)}", "event")
+        event_tables = self._data.get("event", [])
+        if not isinstance(event_tables, list) or not all(isinstance(item, dict) for item in event_tables):
+            raise self._fault(f"event: expected tables [[event]], got {_kind(event_tables)}", "event")
         faults: list[_FaultTime] = []
-        for k, table in enumerate(event):
-            provided = read_table(EventTable, table, "event", self._faults_of("event", k))
-            at_s, values, line = provided["at_s"], provided.get("set"), line_of(self._places, ("event", k))
-            if "fault" in provided:
-                yield from self._faults(k, provided, line)
-                self._refuse_overlap(
-                    faults, _FaultTime(k, provided["target"], provided["at_s"], provided.get("until_s"))
-                )
+        for k, table in enumerate(event_tables):
+            fields = read_table(EventTable, table, "event", self._faults_of("event", k))
+            at_s, values, line = fields["at_s"], fields.get("set"), line_of(self._places, ("event", k))
+            if "fault" in fields:
+                yield from self._faults(k, fields, line)
+                self._refuse_overlap(faults, _FaultTime(k, fields["target"], fields["at_s"], fields.get("until_s")))
                 continue
             for key in ("target", "until_s", "value"):
-                if key in provided:
+                if key in fields:
                     raise self._fault(f"event: {key}: expected a fault with it, got none", "event", k, key)
             if not values:
                 raise self._fault(
@@ -386,18 +384,18 @@ class _Reader:
                     raise self._fault(f"event: set: {name}: {what}, got {value}", "event", k, "set")
             yield Event(at_s, values, line)
 
-    def _faults(self, k: int, values: Mapping[str, Any], line: int) -> Iterable[Event]:
+    def _faults(self, k: int, event: Mapping[str, Any], line: int) -> Iterable[Event]:
         """Return the events of a fault: a parameter of the plant is set when it begins, and set back when it ends."""
-        if "set" in values:
+        if "set" in event:
             raise self._fault("event: expected a fault or set, got both", "event", k, "set")
         for key in ("fault", "target"):
-            if not values.get(key):
-                raise self._fault(f"event: {key}: expected a text, got {_kind(values.get(key))}", "event", k, key)
-        at_s, value = values["at_s"], values.get("value")
-        name, word = f"fault.{values['target']}", values["fault"]
+            if not event.get(key):
+                raise self._fault(f"event: {key}: expected a text, got {_kind(event.get(key))}", "event", k, key)
+        at_s, value = event["at_s"], event.get("value")
+        name, word = f"fault.{event['target']}", event["fault"]
         yield Event(at_s, {name: word if value is None else f"{word}={value}"}, line)
-        if "until_s" in values:
-            until_s = values["until_s"]
+        if "until_s" in event:
+            until_s = event["until_s"]
             if until_s <= at_s:
                 raise self._fault(
                     f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
@@ -432,10 +430,12 @@ class _Reader:
 
     def _links(self) -> tuple[Impairment, ...]:
         """Return the links of [[link]] tables; unknown controllers are refused later."""
-        link = self._data.get("link", [])
-        if not isinstance(link, list) or not all(isinstance(item, dict) for item in link):
-            raise self._fault(f"link: expected tables [[link]], got {_kind(link)}", "link")
-        return from_tables(link, lambda k, key, text: self._fault(f"link: {text}", "link", k, *([key] if key else [])))
+        link_tables = self._data.get("link", [])
+        if not isinstance(link_tables, list) or not all(isinstance(item, dict) for item in link_tables):
+            raise self._fault(f"link: expected tables [[link]], got {_kind(link_tables)}", "link")
+        return from_tables(
+            link_tables, lambda k, key, text: self._fault(f"link: {text}", "link", k, *([key] if key else []))
+        )
 
     def _expect(self) -> tuple[Expectation, ...]:
         result = []

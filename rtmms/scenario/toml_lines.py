@@ -52,12 +52,12 @@ def lines(text: str) -> dict[Path, int]:
     return result
 
 
-def line_of(result: dict[Path, int], path: Path) -> int:
+def line_of(line_numbers: dict[Path, int], path: Path) -> int:
     """Return the line of a path, or of its nearest outer key.
 
     Parameters
     ----------
-    result : dict[Path, int]
+    line_numbers : dict[Path, int]
         Lines by path.
     path : Path
         The path.
@@ -67,9 +67,9 @@ def line_of(result: dict[Path, int], path: Path) -> int:
     int
         From 1 on.
     """
-    while path and path not in result:
+    while path and path not in line_numbers:
         path = path[:-1]
-    return result[path]
+    return line_numbers[path]
 
 
 def _parts(dotted: str) -> Path:

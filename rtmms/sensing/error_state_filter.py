@@ -371,9 +371,18 @@ def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity:
 
 @kernel
 def correct(
-    x: Array, covariance: Array, rows: Array, current: Array, first: int, residual: Array, variance: Array, gate: float,
-    work: Array, error: Array, correlated: Any,
-) -> float:  # fmt: skip
+    x: Array,
+    covariance: Array,
+    rows: Array,
+    error_slopes: Array,
+    first: int,
+    residual: Array,
+    variance: Array,
+    gate: float,
+    work: Array,
+    error: Array,
+    correlated: Any,
+) -> float:
     """Correct state and covariance by a measurement, unless its innovation is over the gate.
 
     Over the gate, nothing changes.
@@ -386,7 +395,7 @@ def correct(
         (15, 15) covariance, changed in place.
     rows : Array
         (m, 15) derivative of the measurement by the state's error.
-    current : Array
+    error_slopes : Array
         (m, n) derivative by the persistent errors first ... first + n - 1.
     first : int
         Index of the first persistent error of this sensor.
@@ -408,7 +417,7 @@ def correct(
     float
         Normalised innovation squared.
     """
-    m, n = residual.shape[0], current.shape[1]
+    m, n = residual.shape[0], error_slopes.shape[1]
     cross, among = correlated.cross, correlated.among
     count = among.shape[0]
     at = m + E_SIZE
@@ -419,14 +428,14 @@ def correct(
             for j in range(E_SIZE):
                 total += rows[i, j] * covariance[j, k]
             for j in range(n):
-                total += current[i, j] * cross[k, first + j]
+                total += error_slopes[i, j] * cross[k, first + j]
             work[i, m + k] = total
         for k in range(count):
             total = 0.0
             for j in range(E_SIZE):
                 total += rows[i, j] * cross[j, k]
             for j in range(n):
-                total += current[i, j] * among[first + j, k]
+                total += error_slopes[i, j] * among[first + j, k]
             work[i, at + k] = total
     for i in range(m):
         for j in range(i + 1):
@@ -434,7 +443,7 @@ def correct(
             for k in range(E_SIZE):
                 total += work[i, m + k] * rows[j, k]
             for k in range(n):
-                total += work[i, at + first + k] * current[j, k]
+                total += work[i, at + first + k] * error_slopes[j, k]
             work[i, j] = total
     squared = 0.0
     for j in range(m):
@@ -521,7 +530,7 @@ def inject(x: Array, error: Array) -> None:
 
 
 @kernel
-def expect_correlated(first: int, expected: Array, current: Array, correlated: Any) -> None:
+def expect_correlated(first: int, expected: Array, error_slopes: Array, correlated: Any) -> None:
     """Add the estimates of the persistent errors to an expected measurement, and write their derivatives.
 
     Parameters
@@ -530,7 +539,7 @@ def expect_correlated(first: int, expected: Array, current: Array, correlated: A
         Index of the sensor's first persistent error.
     expected : Array
         (m,) perfect measurement; the estimates are added in place.
-    current : Array
+    error_slopes : Array
         (m, n) result: derivative by the errors first ... first + n - 1.
     correlated : Any
         Record of the persistent errors, see CorrelatedErrors.
@@ -539,13 +548,13 @@ def expect_correlated(first: int, expected: Array, current: Array, correlated: A
     size = expected.shape[0]
     for k in range(size):
         vector[k] = expected[k]
-    for j in range(current.shape[1]):
+    for j in range(error_slopes.shape[1]):
         if size == 1:
             into[0] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
         else:
             add_correlated(rows[first + j], vector, into)
         for k in range(size):
-            current[k, j] = into[k]
+            error_slopes[k, j] = into[k]
             expected[k] += into[k] * correlated.value[first + j]
 
 

@@ -483,13 +483,13 @@ class Estimator:
             _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size,
             self._ring.size, _ROW * len(names),
         )  # fmt: skip
-        current = sum(sizes)
+        state_size = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
-        if len(blob) % 8 or len(blob) < 8 * current:
+        if len(blob) % 8 or len(blob) < 8 * state_size:
             raise foreign
         numbers = np.frombuffer(blob, np.float64)
-        head, gravity, x, p, value, among, cross, ring, rows = np.split(numbers[:current], np.cumsum(sizes)[:-1])
-        late = numbers[current:]
+        head, gravity, x, p, value, among, cross, ring, rows = np.split(numbers[:state_size], np.cumsum(sizes)[:-1])
+        late = numbers[state_size:]
         fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
         late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
         if not fits or not np.isin(late[:, 1], np.arange(len(names))).all():

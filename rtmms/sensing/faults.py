@@ -266,7 +266,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
     UnknownNameError
         The target or the word is unknown; the message has near misses.
     """
-    current, broken = unwrapped(plant), fins(unwrapped(plant))
+    inner_plant, broken = unwrapped(plant), fins(unwrapped(plant))
     actuators = [channel.name for channel in plant.actuators]
     sensors = list(describe_plant(plant).sensors)
     if target not in (*actuators, *broken, *sensors):
@@ -276,7 +276,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
         return
     code, number = read_fault(target, value, ACTUATOR_FAULTS if target in actuators else FIN_FAULTS)
     if target in broken and code:
-        parameters = describe_plant(current).parameters()
+        parameters = describe_plant(inner_plant).parameters()
         if is_dataclass(parameters) and not isinstance(parameters, type):
             replace(parameters, **{target + _LOST: number})
     elif code == A_DELAY and number >= MAX_DELAY_STEPS * plant.dt:
@@ -407,7 +407,7 @@ class Faulty(Stage):
         UnknownNameError
             The target of a fault is unknown.
         """
-        current: dict[int, tuple[float, float]] = {}
+        faults: dict[int, tuple[float, float]] = {}
         remaining: dict[str, Any] = {}
         for name, value in parameters.items():
             target = name.removeprefix(FAULT)
@@ -417,12 +417,12 @@ class Faulty(Stage):
                 code, number = read_fault(target, value, FIN_FAULTS)
                 remaining[target + _LOST] = number if code else self._whole[target]
             elif target in self._names:
-                current[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
+                faults[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
             else:
                 raise UnknownNameError("actuator or sensor", target, [*self._names, *self._whole])
-        if remaining or not current:
+        if remaining or not faults:
             self._pass_on(remaining)
-        for i, (code, number) in current.items():
+        for i, (code, number) in faults.items():
             self._memory[CODES, i] = code
             unsaid = FREE_N_M_S if code == A_FREE else self._memory[BEFORE, i]
             self._memory[NUMBERS, i] = unsaid if math.isnan(number) else number

@@ -343,11 +343,11 @@ def has_bottom_lock(motion: Array, block: Array) -> bool:
     bool
         True with three beams or four.
     """
-    observed = 0
+    beams = 0
     for beam in range(4):
         distance = slant_range(motion, block, beam)
-        observed += int(block[B_MORE + 1] <= distance <= block[B_MORE + 2])
-    return observed >= 3
+        beams += int(block[B_MORE + 1] <= distance <= block[B_MORE + 2])
+    return beams >= 3
 
 
 # Random numbers that carry no state: each is a function of a seed, a stream and a count.
@@ -460,9 +460,9 @@ def switch_on(block: Array, stream: int, seed: int, state: Array) -> None:
     """
     drifts, turned = int(block[B_DRIFTS]), int(block[B_TURNED])
     for k in range(int(block[B_SIZE])):
-        current = stream * DRAWS + 3 * k
-        state[drifts + k] = block[B_DRIFT] * normal(seed, current + 1, 0)
-        state[turned + k] = block[B_TURN_ON] * normal(seed, current + 2, 0)
+        draw = stream * DRAWS + 3 * k
+        state[drifts + k] = block[B_DRIFT] * normal(seed, draw + 1, 0)
+        state[turned + k] = block[B_TURN_ON] * normal(seed, draw + 2, 0)
 
 
 @kernel
@@ -497,12 +497,12 @@ def disturb(block: Array, stream: int, seed: int, count: int, state: Array, valu
     keep, limit, step = block[B_KEEP], block[B_RANGE], block[B_STEP]
     fresh = block[B_DRIFT] * np.sqrt(1.0 - keep * keep)
     for k in range(size):
-        current = stream * DRAWS + 3 * k
+        draw = stream * DRAWS + 3 * k
         if block[B_DRIFT] > 0.0:
-            state[drifts + k] = keep * state[drifts + k] + fresh * normal(seed, current + 1, count)
+            state[drifts + k] = keep * state[drifts + k] + fresh * normal(seed, draw + 1, count)
         measured = value[k] + state[turned + k] + state[drifts + k]
         if block[B_WHITE] > 0.0:
-            measured += block[B_WHITE] * normal(seed, current, count)
+            measured += block[B_WHITE] * normal(seed, draw, count)
         if limit > 0.0:
             measured = min(max(measured, -limit), limit)
         if step > 0.0:

@@ -117,11 +117,11 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
     whose = {place.start: name for name, place in suite.vectors.items()}
     result = []
     for row, name in zip(suite.timing, sensors, strict=True):
-        current = [channel for channel in suite.channels if channel.name.startswith(f"{name}.")]
-        current = [channel for channel in current if "." not in channel.name.removeprefix(f"{name}.")]
-        names = {channel.name for channel in current}
+        sensor_channels = [channel for channel in suite.channels if channel.name.startswith(f"{name}.")]
+        sensor_channels = [channel for channel in sensor_channels if "." not in channel.name.removeprefix(f"{name}.")]
+        names = {channel.name for channel in sensor_channels}
         valid = f"{name}.valid" if f"{name}.valid" in names else ""
-        channels = [channel for channel in current if channel.name not in (valid, f"{name}.time")]
+        channels = [channel for channel in sensor_channels if channel.name not in (valid, f"{name}.time")]
         for k, channel in enumerate(channels):
             block = suite.block[int(row[T_BLOCK]) + k]
             if int(block[B_KIND]) == RANGES:

@@ -311,21 +311,21 @@ class Sensed(Stage):
         ModelError
             The plant has no parameter that can change.
         """
-        current = {}
+        faults = {}
         for name, value in parameters.items():
             target = name.removeprefix(FAULT)
             if name.startswith(FAULT) and target in self.sensors:
-                current[target] = read_fault(target, value, SENSOR_FAULTS)
-        remaining = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in current}
-        if remaining or not current:
+                faults[target] = read_fault(target, value, SENSOR_FAULTS)
+        remaining = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in faults}
+        if remaining or not faults:
             change = describe_plant(self.truth).set
             if change is None:
                 name = next(iter(remaining), "")
                 raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
             change(**remaining)
         for row, name in zip(self.suite.timing, self.sensors, strict=True):
-            if name in current:
-                self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = current[name]
+            if name in faults:
+                self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = faults[name]
         self._feel()
         self._changed()
 
@@ -414,8 +414,8 @@ class Estimated(Sensed):
             self._estimate_seen = self._estimate()
         return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}
 
-    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
-        return (*super()._parts_at(current), self.estimator)
+    def _parts_at(self, arrays: Mapping[str, Any]) -> Sequence[Any]:
+        return (*super()._parts_at(arrays), self.estimator)
 
     def _after_restore(self) -> None:
         super()._after_restore()

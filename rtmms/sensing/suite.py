@@ -596,12 +596,12 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
     built = {}
     for name, provided in values.items():
         kind = name.partition(".")[0]
-        current = dict(base.get(kind, {}))
+        sheet = dict(base.get(kind, {}))
         if (
             profile == "typical" and "rate_hz" not in provided
         ):  # a part that is faster than the plant's steps is read once a step
-            current["rate_hz"] = min(current.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
-        built[name] = sensor_of_table(name, provided, current)
+            sheet["rate_hz"] = min(sheet.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
+        built[name] = sensor_of_table(name, provided, sheet)
     return built
 
 

@@ -90,7 +90,7 @@ def soft(out: Path | None) -> tuple[list[Row], list[Path]]:
     return [*rows, *more, missing], [*drawn, *stroke]
 
 
-def _curvatures(result: dict[str, Connection], best: Best, out: Path) -> list[Path]:
+def _curvatures(by_robot: dict[str, Connection], best: Best, out: Path) -> list[Path]:
     """Draw two figures for each robot: curvature with its gait, and the gait's net motion."""
     gaits: dict[str, tuple[str, Gait]] = {
         "cat": ("a cat turns over: one circle of its waist", gait_path("righting", 2, GAITS["cat"])),
@@ -101,6 +101,6 @@ def _curvatures(result: dict[str, Connection], best: Best, out: Path) -> list[Pa
     }  # fmt: skip
     built: list[Path] = []
     for name, (title, path) in gaits.items():
-        item = result[name.removesuffix("-best")]
+        item = by_robot[name.removesuffix("-best")]
         built += gait_figures(item, path, reconstruct(item, path), title, out, f"boyer2015-{name}")
     return built

@@ -62,12 +62,12 @@ def best_stroke(connection: Connection) -> Best:
     return best_gait(connection, "distance", least=[-limit] * 2, greatest=[limit] * 2)
 
 
-def numbers(result: dict[str, Connection], best: Best) -> dict[str, float]:
+def numbers(by_robot: dict[str, Connection], best: Best) -> dict[str, float]:
     """Return the numbers by the keys of CLAIMS.
 
     Parameters
     ----------
-    result : dict[str, Connection]
+    by_robot : dict[str, Connection]
         Connections by robot.
     best : Best
         Best stroke of Purcell's swimmer.
@@ -78,15 +78,15 @@ def numbers(result: dict[str, Connection], best: Best) -> dict[str, float]:
         Numbers by key.
     """
     out = {
-        **_cat(result["cat"]),
-        **_rules(result),
-        **_swimmers(result),
-        **_strokes(result["purcell"], best),
+        **_cat(by_robot["cat"]),
+        **_rules(by_robot),
+        **_swimmers(by_robot),
+        **_strokes(by_robot["purcell"], best),
         **_times(),
     }
-    out["dynamics"] = max(_accelerations(result[name]) for name in ("cat", "satellite", "fluid_swimmer"))
+    out["dynamics"] = max(_accelerations(by_robot[name]) for name in ("cat", "satellite", "fluid_swimmer"))
     rectangle = gait_path("rectangle", 2, GAITS["satellite"])
-    out["satellite"] = float(holonomy(result["satellite"], rectangle)[2])
+    out["satellite"] = float(holonomy(by_robot["satellite"], rectangle)[2])
     return out
 
 
@@ -191,7 +191,7 @@ def _free(connection: Connection) -> Any:
     return replace(connection.model, base_mode=0)
 
 
-def _rules(result: dict[str, Connection]) -> dict[str, float]:
+def _rules(by_robot: dict[str, Connection]) -> dict[str, float]:
     """Return the errors of area rule, paces, ways back, scallops: the largest of all robots."""
     waves = 0.5 * np.random.default_rng(2).normal(size=(2, 5))
     path = Path.fourier(waves)
@@ -199,7 +199,7 @@ def _rules(result: dict[str, Connection]) -> dict[str, float]:
     there_and_back = Path.polygon([SHAPE, -SHAPE, SHAPE])
     pace = backwards = scallop = area = 0.0
     order, plain = math.inf, 0.0
-    for name, item in result.items():
+    for name, item in by_robot.items():
         pose = net_pose(item, path)
         pace = max(pace, _apart(pose, net_pose(item, other)))
         backwards = max(
@@ -233,8 +233,8 @@ def _area(connection: Connection, a: float, bracketed: bool) -> float:
     return float(np.max(np.abs(net - share)) / np.max(np.abs(share)))
 
 
-def _swimmers(result: dict[str, Connection]) -> dict[str, float]:
-    fluid, rods = result["fluid_swimmer"], result["purcell"]
+def _swimmers(by_robot: dict[str, Connection]) -> dict[str, float]:
+    fluid, rods = by_robot["fluid_swimmer"], by_robot["purcell"]
     circle = Path.circle(0.5)
     straight, aside = holonomy(fluid, circle), holonomy(fluid, Path.circle(0.5, (0.5, 0.0)))
     stroke = reconstruct(rods, Path.circle(1.0))

@@ -176,9 +176,9 @@ def _printed(length: float = 10.0, every: int = 10) -> float:
         s = plant.system.work.s
         for (row, element), ambient in zip(_strips(plant), plant.system.fluid.ambient, strict=False):
             place = element.placement
-            current = adjoint(place.rotation, place.position) @ s[row, S_TWIST : S_TWIST + 6]
+            strip_twist = adjoint(place.rotation, place.position) @ s[row, S_TWIST : S_TWIST + 6]
             r = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3) @ place.rotation
-            v = current[:3] - r.T @ ambient[U : U + 3]
+            v = strip_twist[:3] - r.T @ ambient[U : U + 3]
             p = np.array([0.0, element.added[1] * element.length * v[1], element.added[2] * element.length * v[2]])
             slope = r.T @ ambient[GRADIENT : GRADIENT + 9].reshape(3, 3) @ r
             total += float((v + r.T @ ambient[U : U + 3]) @ (slope.T - slope) @ p)

@@ -156,8 +156,8 @@ class Runner:
         links = _links(base, values)
         names = called_names(base.controllers)
         theirs = {key: value for key, value in values.items() if owner_of(key, names)}
-        current = {key: value for key, value in values.items() if key not in theirs}
-        plant = self._with(current, base.dt)
+        parameters = {key: value for key, value in values.items() if key not in theirs}
+        plant = self._with(parameters, base.dt)
         steps = whole_steps(plant, base.robot, base.duration)
         assert steps is not None
         driven = tuple(_driven(word, theirs) for word in base.controllers)
@@ -205,26 +205,26 @@ class Runner:
         result: dict[str, Controller] = {}
         names = called_names(self.study.base.controllers)
         for word in self.study.base.controllers:
-            name, arguments = split_spec(word)
-            current = peer_name(word)
-            if current in result:
-                raise ModelError(f"two controllers have the name '{current}'; give each another name")
-            arguments |= {
-                key.removeprefix(current + "."): _word(value)
-                for key, value in values.items() if owner_of(key, names) == current
+            name, options = split_spec(word)
+            peer = peer_name(word)
+            if peer in result:
+                raise ModelError(f"two controllers have the name '{peer}'; give each another name")
+            options |= {
+                key.removeprefix(peer + "."): _word(value)
+                for key, value in values.items() if owner_of(key, names) == peer
             }  # fmt: skip
-            spec = name + (":" + ",".join(f"{key}={value}" for key, value in arguments.items()) if arguments else "")
+            spec = name + (":" + ",".join(f"{key}={value}" for key, value in options.items()) if options else "")
             if name not in self._classes:
                 self._classes[name] = load_controller(name)
-            result[current] = build(spec, self._classes[name])
+            result[peer] = build(spec, self._classes[name])
         return result
 
 
 def _with_own(robot: Member, values: Mapping[str, Any]) -> Member:
     """Return one of several robots with its own parameters, given as NAME.parameter."""
     begins = f"{robot.name}."
-    current = {key.removeprefix(begins): value for key, value in values.items() if key.startswith(begins)}
-    return replace(robot, parameters={**robot.parameters, **current})
+    parameters = {key.removeprefix(begins): value for key, value in values.items() if key.startswith(begins)}
+    return replace(robot, parameters={**robot.parameters, **parameters})
 
 
 def _word(value: Any) -> str:
@@ -233,11 +233,11 @@ def _word(value: Any) -> str:
 
 def _links(base: Base, provided: dict[str, Any]) -> tuple[Impairment, ...]:
     """Return the impaired links of a case, and remove their keys from the given values."""
-    links, current = base.links, dict[str, dict[str, Any]]()
+    links, link_values = base.links, dict[str, dict[str, Any]]()
     for key in [item for item in provided if item.startswith(LINK)]:
         controller, _, name = key.removeprefix(LINK).rpartition(".")
-        current.setdefault(controller, {})[name] = provided.pop(key)
-    for controller, values in current.items():
+        link_values.setdefault(controller, {})[name] = provided.pop(key)
+    for controller, values in link_values.items():
         links = from_values(controller, values, links)
     return links
 
@@ -296,11 +296,11 @@ def _monitor(plant: Plant, steps: int) -> Monitor | None:
 
 def _driven(word: str, values: Mapping[str, Any]) -> str:
     """Return a controller's word with the case's values of its parameters."""
-    begins, (name, current) = f"{peer_name(word)}.", split_spec(word)
-    arguments = current | {
+    begins, (name, options) = f"{peer_name(word)}.", split_spec(word)
+    spec_options = options | {
         key.removeprefix(begins): _word(item) for key, item in values.items() if key.startswith(begins)
     }
-    return name + (":" + ",".join(f"{key}={value}" for key, value in arguments.items()) if arguments else "")
+    return name + (":" + ",".join(f"{key}={value}" for key, value in spec_options.items()) if spec_options else "")
 
 
 def _accuracy(verdict: Verdict) -> dict[str, float | None]:
@@ -371,8 +371,8 @@ def unit_of(name: str) -> str:
     >>> unit_of("mean_speed_m_s")
     'm/s'
     """
-    arguments = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
-    return next((unit for end, unit in UNITS.items() if arguments.endswith("_" + end)), "")
+    plain_name = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
+    return next((unit for end, unit in UNITS.items() if plain_name.endswith("_" + end)), "")
 
 
 def _unit(unit: str, name: str) -> str:

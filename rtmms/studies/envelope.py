@@ -109,13 +109,13 @@ def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expecta
     """
     seed = Axis("seed", (base.seed,))
     report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
-    stored = [item for item in expected if item.name in report and isinstance(item.value, float)]
-    if not stored:
+    numeric_expectations = [item for item in expected if item.name in report and isinstance(item.value, float)]
+    if not numeric_expectations:
         raise ModelError(
             f"{base.where}: [expect]: expected a tolerance that runs of a study report, such as "
             "\"tracking.depth_m.rms\" = \"<= 0.03\""
         )  # fmt: skip
-    return stored, [item.name for item in expected if item not in stored]
+    return numeric_expectations, [item.name for item in expected if item not in numeric_expectations]
 
 
 def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequence[str]) -> dict[str, Study]:
@@ -188,8 +188,8 @@ def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.N
         for row, word in enumerate(ended)
     ]
     sizes = [len(axis.values) for axis in study.axes]
-    stored: npt.NDArray[np.float64] = np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
-    return stored
+    share_table: npt.NDArray[np.float64] = np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
+    return share_table
 
 
 def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
@@ -221,7 +221,7 @@ def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
     return result
 
 
-def limits(built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, float | None]:
+def limits(built: Mapping[str, Study], seed_shares: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, float | None]:
     """Return the limit of each quantity alone.
 
     They are the delay at the least loss, the loss at the least delay, the jitter, and the rate downwards.
@@ -230,7 +230,7 @@ def limits(built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float
     ----------
     built : Mapping[str, Study]
         Studies by name.
-    result : Mapping[str, npt.NDArray[np.float64]]
+    seed_shares : Mapping[str, npt.NDArray[np.float64]]
         Shares of seeds by study.
 
     Returns
@@ -240,10 +240,10 @@ def limits(built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float
     """
     delay, loss = (axis.values for axis in built["map"].axes[:2])
     return {
-        "delay_ms": farthest(delay, result["map"][:, 0].tolist()),
-        "loss": farthest(loss, result["map"][0, :].tolist()),
-        "jitter_ms": farthest(built["jitter"].axes[0].values, result["jitter"].tolist()),
-        "rate_hz": farthest(built["rate"].axes[0].values, result["rate"].tolist()),
+        "delay_ms": farthest(delay, seed_shares["map"][:, 0].tolist()),
+        "loss": farthest(loss, seed_shares["map"][0, :].tolist()),
+        "jitter_ms": farthest(built["jitter"].axes[0].values, seed_shares["jitter"].tolist()),
+        "rate_hz": farthest(built["rate"].axes[0].values, seed_shares["rate"].tolist()),
     }
 
 

@@ -162,8 +162,8 @@ def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
         The numbers.
     """
     periods = math.floor((time_s[-1] - time_s[0]) * beat_hz + 1e-6)
-    stored = time_s >= time_s[-1] - periods / beat_hz - 1e-9
-    t, p = time_s[stored], markers[stored]
+    in_window = time_s >= time_s[-1] - periods / beat_hz - 1e-9
+    t, p = time_s[in_window], markers[in_window]
     along = p[:, 1] - p[:, 0]
     along /= np.linalg.norm(along, axis=1)[:, None]
     across = np.stack([-along[:, 1], along[:, 0]], axis=1)

@@ -143,8 +143,8 @@ def assess_fit(solution: Solution) -> Evidence:
                 covariance[a, b] = spread[place[i], place[j]]
     for a, k in enumerate(asked):
         if k not in place:  # at a bound: as if it alone were free beside the others
-            item, _ = _inverse(information)
-            covariance[a, a] = item[k, k]
+            covariances, _ = _inverse(information)
+            covariance[a, a] = covariances[k, k]
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(all="ignore"):
         correlation = np.nan_to_num(covariance / np.outer(deviation, deviation))
@@ -172,9 +172,9 @@ def _inverse(information: Array) -> tuple[Array, Array]:
         return information, np.zeros(0)
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))
     values, vectors = np.linalg.eigh(information / np.outer(size, size))
-    stored = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
+    eigenvalues = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
     with np.errstate(over="ignore"):  # along what is null
-        return (vectors / stored) @ vectors.T / np.outer(size, size), values
+        return (vectors / eigenvalues) @ vectors.T / np.outer(size, size), values
 
 
 def _more(solution: Solution) -> Array:
@@ -205,9 +205,9 @@ def _more(solution: Solution) -> Array:
             effective += count * min(1.0, gamma[0] / max(2.0 * float(gamma.sum()) - gamma[0], 1e-300))
             coloured.append((slope[:, c].T @ toeplitz(gamma, slope[:, c]), plain))
     wider = effective / max(effective - len(solution.asked) - 2.0, 1.0)
-    for current, plain in coloured:
+    for noise_matrix, plain in coloured:
         # never less than white noise would give: few samples underrate what is slow
-        values, vectors = np.linalg.eigh(0.5 * wider * (current + current.T) - plain)
+        values, vectors = np.linalg.eigh(0.5 * wider * (noise_matrix + noise_matrix.T) - plain)
         out += (vectors * np.maximum(values, 0.0)) @ vectors.T
     return out
 
@@ -309,24 +309,24 @@ def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str],
     """
     asked = solution.asked
     remaining = [k for k in range(len(solution.z)) if k not in asked]
-    current = information[np.ix_(asked, asked)]
+    information_part = information[np.ix_(asked, asked)]
     if remaining:
         inverse, _ = _inverse(information[np.ix_(remaining, remaining)])
         cross = information[np.ix_(asked, remaining)]
-        current = current - cross @ inverse @ cross.T
+        information_part = information_part - cross @ inverse @ cross.T
     sizes = np.array([_size(solution, k) for k in asked])
-    current = current * np.outer(sizes, sizes)
-    values, vectors = np.linalg.eigh(0.5 * (current + current.T))
+    information_part = information_part * np.outer(sizes, sizes)
+    values, vectors = np.linalg.eigh(0.5 * (information_part + information_part.T))
     result = []
     for value, vector in zip(values, vectors.T, strict=True):
         deviation = 1.0 / np.sqrt(max(value, 1e-30))
         if deviation <= RELEVANT and value > NULL**2 * max(values.max(), 1e-300):
             continue
         order = np.argsort(-np.abs(vector))
-        stored = [k for k in order if abs(vector[k]) > NAMED * abs(vector[order[0]])]
-        sign = np.sign(vector[stored[0]])
-        names = [solution.unknowns[asked[k]].name for k in stored]
-        result.append((names, [float(sign * vector[k]) for k in stored], float(min(deviation, 1e9))))
+        large_indices = [k for k in order if abs(vector[k]) > NAMED * abs(vector[order[0]])]
+        sign = np.sign(vector[large_indices[0]])
+        names = [solution.unknowns[asked[k]].name for k in large_indices]
+        result.append((names, [float(sign * vector[k]) for k in large_indices], float(min(deviation, 1e9))))
     return result
 
 
@@ -349,7 +349,7 @@ def _channels(solution: Solution) -> dict[str, Channel]:
     result = {}
     for name, group in groups.items():
         off = [residuals.differences(block, predicted, solution.z) for block in group]
-        observed = np.concatenate([rows[block.fitted] for rows, block in zip(off, group, strict=True)])
+        errors = np.concatenate([rows[block.fitted] for rows, block in zip(off, group, strict=True)])
         held = np.concatenate([rows[~block.fitted] for rows, block in zip(off, group, strict=True)])
         checks = [
             _whiteness(np.nan_to_num(rows[block.fitted, c])) for rows, block in zip(off, group, strict=True)
@@ -357,9 +357,9 @@ def _channels(solution: Solution) -> dict[str, Channel]:
         ]  # fmt: skip
         noise = float(np.sqrt(np.nanmean(solution.noise[name] ** 2)))
         result[name] = Channel(
-            group[0].series.unit, _rms(observed), noise, _rms(held) if np.isfinite(held).any() else None,
+            group[0].series.unit, _rms(errors), noise, _rms(held) if np.isfinite(held).any() else None,
             max((check[0] for check in checks), key=abs), min(1.0, len(checks) * min(check[1] for check in checks)),
-            int(np.isfinite(observed).any(axis=1).sum()),
+            int(np.isfinite(errors).any(axis=1).sum()),
         )  # fmt: skip
     return result
 
@@ -564,9 +564,9 @@ def combination(names: list[str], shares: list[float]) -> str:
     >>> combination(["a", "b"], [0.71, -0.7])
     '0.71 a - 0.70 b'
     """
-    arguments = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
+    terms = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
     signs = ["-" if share < 0.0 else "+" for share in shares]
-    return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(arguments))
+    return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(terms))
 
 
 def sentences(report: Mapping[str, Any]) -> list[str]:
@@ -584,11 +584,11 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     """
     result = []
     for item in report["combinations"]:
-        arguments = combination(item["names"], item["shares"])
+        text = combination(item["names"], item["shares"])
         known = "not at all" if item["relative_error"] > 1e3 else f"to {100.0 * item['relative_error']:.2g} %"
         what = "does not follow from this data" if len(item["names"]) == 1 else "have the same effect"
         result.append(
-            f"{', '.join(item['names'])}: {what} (relative change {arguments} is known {known}; threshold "
+            f"{', '.join(item['names'])}: {what} (relative change {text} is known {known}; threshold "
             f"{100.0 * report['threshold']:.0f} %)"
         )
     return [*([report["note"]] if report["note"] else []), *result, *report["advice"]]

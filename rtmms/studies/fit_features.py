@@ -153,16 +153,16 @@ class Feature:
         In axes of two markers A and B, x points from A to B in the horizontal plane, z is up. They need no frame of the
         world, so a camera's picture has them in its own.
         """
-        current, markers = self.objective, self.objective.markers
+        objective, markers = self.objective, self.objective.markers
         if not markers:
-            return samples[current.parts[0]][:, list(self.components)]
+            return samples[objective.parts[0]][:, list(self.components)]
         along = samples[markers[1]] - samples[markers[0]]
         angle = np.arctan2(along[:, 1], along[:, 0])
-        if current.is_angle:
+        if objective.is_angle:
             there = np.isfinite(angle)
             angle[there] = np.unwrap(angle[there])
             return angle[:, None]
-        off = samples[current.parts[0]] - samples[markers[0]]
+        off = samples[objective.parts[0]] - samples[markers[0]]
         c, s = np.cos(angle), np.sin(angle)
         turned = np.stack([c * off[:, 0] + s * off[:, 1], c * off[:, 1] - s * off[:, 0], off[:, 2]], axis=1)
         return turned[:, list(self.components)]
@@ -217,12 +217,12 @@ def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]
     return table, np.linalg.pinv(table)
 
 
-def read_objectives(arguments: Sequence[str]) -> list[Objective]:
+def read_objectives(texts: Sequence[str]) -> list[Objective]:
     """Return the objectives of --objective: KIND:KEY=VALUE,... or FILE.toml with tables [[objective]].
 
     Parameters
     ----------
-    arguments : Sequence[str]
+    texts : Sequence[str]
         Values of the option.
 
     Returns
@@ -236,7 +236,7 @@ def read_objectives(arguments: Sequence[str]) -> list[Objective]:
         An objective is wrong; the message has the word, or the file and the table.
     """
     result: list[Objective] = []
-    for word in arguments:
+    for word in texts:
         if word.endswith(".toml"):
             tables = read_toml(word).get("objective")
             if not isinstance(tables, list) or not tables:
@@ -325,10 +325,10 @@ def with_objectives(
             raise UnknownNameError("recording of --objective", objective.recording, names)
     result = []
     for recording in recordings:
-        current = [item for item in objectives if not item.recording or _is_of(item, recording.name)]
+        recording_objectives = [item for item in objectives if not item.recording or _is_of(item, recording.name)]
         plant = recording.build()
         drive = cache(partial(drive_frequency, recording, f"{recording.name}: --objective", lead_in, plant))
-        built = tuple(_series_of(item, recording, lead_in, plant, drive) for item in current)
+        built = tuple(_series_of(item, recording, lead_in, plant, drive) for item in recording_objectives)
         twice = {item.channel for item in built if [other.channel for other in built].count(item.channel) > 1}
         if twice:
             raise ModelError(f"{recording.name}: --objective {', '.join(sorted(twice))}: is given twice")

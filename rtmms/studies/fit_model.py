@@ -388,12 +388,12 @@ class Reader:
     trusted: bool = False
     warn: Callable[[str], None] = lambda _: None
 
-    def read_all(self, values: Iterable[OneRecording]) -> list[Recording]:
+    def read_all(self, recordings: Iterable[OneRecording]) -> list[Recording]:
         """Return all recordings, of one robot, with their objectives.
 
         Parameters
         ----------
-        values : Iterable[OneRecording]
+        recordings : Iterable[OneRecording]
             Files, logs, mappings or tables.
 
         Returns
@@ -407,7 +407,7 @@ class Reader:
             A recording cannot be read; the message names it.
         """
         result: list[Recording] = []
-        for number, item in enumerate(values):
+        for number, item in enumerate(recordings):
             result += self._read(item, number)
         if not result:
             raise ModelError("identify: expected a recording, got none")
@@ -504,11 +504,11 @@ def _listed(recordings: Any) -> list[Any]:
     return list(recordings)
 
 
-def _columns(values: Mapping[str, str | Column] | None) -> dict[str, Column]:
-    if values is None:
+def _columns(columns: Mapping[str, str | Column] | None) -> dict[str, Column]:
+    if columns is None:
         return {}
     return {name: item if isinstance(item, Column) else read_columns([f"{name}={item}"])[name]
-            for name, item in values.items()}  # fmt: skip
+            for name, item in columns.items()}  # fmt: skip
 
 
 def _objective(item: Objective | Mapping[str, Any] | str) -> Objective:

@@ -291,20 +291,20 @@ def _series(drawn: Any, solution: Solution) -> None:
     predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
     for axes, name in zip(panels, _channels(solution), strict=False):
-        current = [
+        shown_blocks = [
             b for b in residuals.blocks if b.channel == name and residuals.predictor.segments[b.segment].recording == 0
         ]
-        if not current:
+        if not shown_blocks:
             write_note(axes, f"{name}: not in the first recording")
             continue
-        k = int(np.argmax(spread(np.concatenate([b.values for b in current]))))
+        k = int(np.argmax(spread(np.concatenate([b.values for b in shown_blocks]))))
         end = None
-        for block in current:
+        for block in shown_blocks:
             segment = residuals.predictor.segments[block.segment]
             begin = segment.first * residuals.predictor.recordings[0].dt
             every = max(1, len(block.time) // MAX_POINTS)
             time = begin + block.time[::every]
-            first = block is current[0]
+            first = block is shown_blocks[0]
             axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, label="measured" if first else None)
             marker = "+" if block.series.feature is not None else None
             expected = residuals.expected(block, predicted, solution.z)[::every, k]
@@ -314,8 +314,10 @@ def _series(drawn: Any, solution: Solution) -> None:
                 end = begin + float(block.time[~block.fitted][0]), begin + float(block.time[-1])
         if end is not None:
             axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0, label="held back")
-        unit = current[0].series.unit
-        axes.set(title=f"{current[0].series.component(k)}, {unit}" if unit else current[0].series.component(k))
+        unit = shown_blocks[0].series.unit
+        axes.set(
+            title=f"{shown_blocks[0].series.component(k)}, {unit}" if unit else shown_blocks[0].series.component(k)
+        )
         if axes is panels[0]:
             axes.legend(loc="upper left", markerscale=3.0)
     panels[-1].set(xlabel="time, s")

@@ -196,15 +196,15 @@ class Predictor:
         worker = self._workers.get()
         try:
             for number, recording in enumerate(self.recordings):
-                current = [segment for segment in self.segments if segment.recording == number]
+                recording_segments = [segment for segment in self.segments if segment.recording == number]
                 plant = worker.plant(number, values[number])
                 plant.reset(recording.seed)
-                if not current[0].known:
+                if not recording_segments[0].known:
                     _place(plant, {name: rows[0] for name, rows in recording.states.items()})
-                    current[0].base = _present(plant)
+                    recording_segments[0].base = _present(plant)
                 before = plant.snapshot()
                 with Rollout(plant, 1) as pool:
-                    for last, item in pairwise(current):
+                    for last, item in pairwise(recording_segments):
                         commands = recording.commands[None, last.first : item.first]
                         runs = pool(commands, before, outputs=())
                         before = runs.final[0]
@@ -232,31 +232,33 @@ class Predictor:
         except RtmmsError:
             return [_nothing(recording, segment) for segment in self.segments if segment.recording == number]
         wanted = _outputs(recording, plant)
-        current = [(k, segment) for k, segment in enumerate(self.segments) if segment.recording == number]
-        longest = max(entry.last - entry.first for _, entry in current)
-        commands = np.stack([_padded(recording.commands[entry.first : entry.last], longest) for _, entry in current])
-        initial = [self._start(plant, recording, entry, case.offsets[k]) for k, entry in current]
+        numbered_segments = [(k, segment) for k, segment in enumerate(self.segments) if segment.recording == number]
+        longest = max(entry.last - entry.first for _, entry in numbered_segments)
+        commands = np.stack(
+            [_padded(recording.commands[entry.first : entry.last], longest) for _, entry in numbered_segments]
+        )
+        initial = [self._start(plant, recording, entry, case.offsets[k]) for k, entry in numbered_segments]
         with Rollout(plant, 1) as pool:
             runs = pool(commands, initial, outputs=wanted)
         time = recording.dt * np.arange(1, longest + 1)
         result = []
-        for row, (_, item) in enumerate(current):
+        for row, (_, item) in enumerate(numbered_segments):
             steps = item.last - item.first
             outputs = {name: values[row, :steps] for name, values in runs.outputs.items()}
             motion = np.concatenate([outputs[name] for name in MOVING], axis=1) if set(MOVING) <= set(outputs) else None
-            observed = {}
+            predicted = {}
             for series in recording.series:
                 if series.feature is not None:
                     samples = {name: outputs[name].reshape(steps, -1) for name in series.feature.outputs}
-                    observed[series.channel] = series.feature.of(time[:steps], series.feature.signal(samples))[0][
+                    predicted[series.channel] = series.feature.of(time[:steps], series.feature.signal(samples))[0][
                         None, :
                     ]
                 elif series.instrument is None:
-                    observed[series.channel] = outputs[series.channel].reshape(steps, series.width)
+                    predicted[series.channel] = outputs[series.channel].reshape(steps, series.width)
                 else:
                     moved = np.zeros((steps, 13)) if motion is None else motion
-                    observed[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
-            result.append(observed)
+                    predicted[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
+            result.append(predicted)
         return result
 
     def refusal(self, case: Case) -> str:
@@ -467,13 +469,13 @@ def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
         outputs = plant.observe()
         return np.concatenate([outputs["velocity"], outputs["angular_velocity"]])
 
-    default = twist()
+    present_twist = twist()
     for k in range(6):
-        moved = default.copy()
+        moved = present_twist.copy()
         moved[k] += MOVE
         try:
             plant.place(velocity=moved[:3], angular_velocity=moved[3:])  # type: ignore[attr-defined]
-            reached = (twist() - default) / MOVE
+            reached = (twist() - present_twist) / MOVE
         except (RtmmsError, TypeError, AttributeError):
             reached = np.zeros(6)
         finally:
@@ -515,8 +517,8 @@ def _span(rows: Array) -> Array:
     if not len(rows):
         return np.zeros((6, 0))
     _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
-    stored = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-9)
-    result: Array = vectors[stored].T
+    is_movable = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-9)
+    result: Array = vectors[is_movable].T
     return result
 
 

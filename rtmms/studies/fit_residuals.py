@@ -90,15 +90,15 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
     for k, segment in enumerate(segments):
         recording = recordings[segment.recording]
         begin, end = segment.first * recording.dt, segment.last * recording.dt
-        observed = (segment.first + segment.fitted) * recording.dt
+        fitted_end_s = (segment.first + segment.fitted) * recording.dt
         for series in recording.series:
             earliest = max(begin + UNSEEN * recording.dt, segment.counts_from * recording.dt)
             inside = (series.time > earliest) & (series.time <= end + 1e-9)
             if inside.any():
                 time = series.time[inside]
-                current = sigma[series.channel] if series.feature is None else series.noise
-                result.append(Block(k, series, time - begin, series.values[inside], current,
-                                   (time <= observed + 1e-9) | (series.feature is not None)))  # fmt: skip
+                deviation = sigma[series.channel] if series.feature is None else series.noise
+                result.append(Block(k, series, time - begin, series.values[inside], deviation,
+                                   (time <= fitted_end_s + 1e-9) | (series.feature is not None)))  # fmt: skip
     return result
 
 
@@ -126,10 +126,10 @@ class Residuals:
     """
 
     def __init__(
-        self, predictor: Predictor, result: list[Block], unknowns: Sequence[Unknown],
+        self, predictor: Predictor, block_list: list[Block], unknowns: Sequence[Unknown],
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self.predictor, self.blocks, self.unknowns, self.progress = predictor, result, list(unknowns), progress
+        self.predictor, self.blocks, self.unknowns, self.progress = predictor, block_list, list(unknowns), progress
         self.scale = np.array([item.scale for item in unknowns])
         self.priors = [(k, *item.prior) for k, item in enumerate(unknowns) if item.prior is not None]
         self._width = max(len(OFFSETS), 1 + max((item.coordinate for item in unknowns), default=0))
@@ -141,7 +141,7 @@ class Residuals:
             if unknown.channel:
                 self._of.setdefault(unknown.channel, []).append((k, unknown))
         steps, self.sources = 0, []
-        for block in result:
+        for block in block_list:
             self.sources.append(slice(steps, steps + int(block.fitted.sum()) * block.values.shape[1]))
             steps = self.sources[-1].stop
         self.size = steps
@@ -181,8 +181,10 @@ class Residuals:
         offsets = np.zeros((len(self.predictor.segments), self._width))
         for unknown, value in zip(self.unknowns, z * self.scale, strict=True):
             if unknown.kind is Kind.MODEL:
-                for current in values if unknown.recording < 0 else values[unknown.recording : unknown.recording + 1]:
-                    current[unknown.key] = float(value)
+                for parameters in (
+                    values if unknown.recording < 0 else values[unknown.recording : unknown.recording + 1]
+                ):
+                    parameters[unknown.key] = float(value)
             elif unknown.kind is Kind.START:
                 offsets[unknown.segment, unknown.coordinate] = value
         return Case(values, offsets)
@@ -211,19 +213,19 @@ class Residuals:
         residuals at the best delay (variable projection).
         """
         for segment in range(len(self.predictor.segments)):
-            current = [
+            clocked_blocks = [
                 (block, feature) for block in self.blocks
                 if block.segment == segment and (feature := block.series.feature) is not None and feature.free_clock
             ]  # fmt: skip
             pairs = []
-            for block, feature in current:
+            for block, feature in clocked_blocks:
                 model, measured = predicted[segment][block.channel][0], block.values[0]
                 rate = 2.0 * np.pi * feature.frequency_hz * feature.objective.order
                 pairs.append((complex(*model), complex(*measured), float(block.sigma[0]), rate))
             if not pairs or not np.isfinite([pair[0] for pair in pairs]).all():
                 continue
             delay = aligning_delay(pairs)
-            for (block, _), (model, _, _, rate) in zip(current, pairs, strict=True):
+            for (block, _), (model, _, _, rate) in zip(clocked_blocks, pairs, strict=True):
                 turned = model * np.exp(-1j * rate * delay)
                 predicted[segment][block.channel] = np.array([[turned.real, turned.imag]])
         return predicted
@@ -247,10 +249,10 @@ class Residuals:
         """
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
-        current = [(k, entry) for k, entry in self._of.get(block.channel, []) if entry.recording in (-1, number)]
+        unknowns = [(k, entry) for k, entry in self._of.get(block.channel, []) if entry.recording in (-1, number)]
         if block.series.feature is None:
-            current += [(k, entry) for k, entry in self._of.get(ALL_CHANNELS, []) if entry.recording in (-1, number)]
-        delay = sum((z[k] * entry.scale for k, entry in current if entry.kind is Kind.DELAY), 0.0)
+            unknowns += [(k, entry) for k, entry in self._of.get(ALL_CHANNELS, []) if entry.recording in (-1, number)]
+        delay = sum((z[k] * entry.scale for k, entry in unknowns if entry.kind is Kind.DELAY), 0.0)
         rows = predicted[block.segment][block.channel]
         at = np.clip((block.time - delay) / recording.dt - 1.0, 0.0, len(rows) - 1.0)
         before = np.minimum(at.astype(np.int64), max(len(rows) - 2, 0))
@@ -259,7 +261,7 @@ class Residuals:
         if block.channel == "quaternion":
             y = y * np.where(np.nansum(y * block.values, axis=1) < 0.0, -1.0, 1.0)[:, None]
         plain, y = y, y.copy()
-        for k, item in current:
+        for k, item in unknowns:
             value = z[k] * item.scale
             if item.kind is Kind.SCALE:
                 part = slice(None) if item.component < 0 else item.component
@@ -268,10 +270,10 @@ class Residuals:
                 a, b = (item.component + 1) % 3, (item.component + 2) % 3
                 y[:, a] += value * plain[:, b]
                 y[:, b] -= value * plain[:, a]
-        for k, item in current:
+        for k, item in unknowns:
             if item.kind is Kind.GAIN:
                 y *= z[k] * item.scale
-        for k, item in current:
+        for k, item in unknowns:
             if item.kind is Kind.BIAS:
                 y[:, item.component] += z[k] * item.scale
         return y

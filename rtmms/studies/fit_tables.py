@@ -123,12 +123,12 @@ class Column:
     noise: float = math.nan
 
 
-def read_columns(arguments: Sequence[str]) -> dict[str, Column]:
+def read_columns(texts: Sequence[str]) -> dict[str, Column]:
     """Read the values of --columns: FILE.toml, or OURS=THEIRS,...
 
     Parameters
     ----------
-    arguments : Sequence[str]
+    texts : Sequence[str]
         Values of the option.
 
     Returns
@@ -142,10 +142,10 @@ def read_columns(arguments: Sequence[str]) -> dict[str, Column]:
         A value is neither a file nor OURS=THEIRS.
     """
     result: dict[str, Column] = {}
-    for word in arguments:
+    for word in texts:
         if word.endswith(".toml") and "=" not in word:
-            for name, values in read_toml(word).items():
-                result[name] = _column(f"{word}: {name}", values)
+            for name, column in read_toml(word).items():
+                result[name] = _column(f"{word}: {name}", column)
             continue
         for pair in word.split(","):
             ours, equals, theirs = pair.partition("=")
@@ -155,20 +155,20 @@ def read_columns(arguments: Sequence[str]) -> dict[str, Column]:
     return result
 
 
-def _column(place: str, values: Any) -> Column:
-    if isinstance(values, str):
-        return Column(values)
-    if not isinstance(values, dict) or not isinstance(values.get("column"), str):
+def _column(place: str, column: Any) -> Column:
+    if isinstance(column, str):
+        return Column(column)
+    if not isinstance(column, dict) or not isinstance(column.get("column"), str):
         raise ModelError(f"{place}: expected the name of a column, or a table with column, scale, offset, noise")
-    for key, value in values.items():
+    for key, value in column.items():
         if key not in _KEYS:
             raise UnknownNameError(f"key of {place}", key, _KEYS)
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if key != "column" and not number:
             raise ModelError(f"{place}: {key}: expected a number, got {value!r:.60}")
-    if values.get("noise", 1.0) <= 0.0:
-        raise ModelError(f"{place}: noise: expected > 0, got {values['noise']}")
-    return Column(**values)
+    if column.get("noise", 1.0) <= 0.0:
+        raise ModelError(f"{place}: noise: expected > 0, got {column['noise']}")
+    return Column(**column)
 
 
 def from_table(
@@ -509,13 +509,13 @@ def _refuse_altered(path: Path, table: Table) -> None:
 def _warn_of_commands(path: Path, plant: Plant, values: Mapping[str, Array]) -> None:
     """Warn of commands beyond the actuators' limits, for which the plant applies the limit: their unit may differ."""
     for actuator in plant.actuators:
-        provided = values[COMMAND + actuator.name]
+        logged = values[COMMAND + actuator.name]
         lower, upper = (
             (-math.inf if actuator.lower is None else actuator.lower),
             (math.inf if actuator.upper is None else actuator.upper),
         )
         slack = 1e-6 * max((abs(limit) for limit in (lower, upper) if math.isfinite(limit)), default=0.0)
-        share = float(np.mean((provided > upper + slack) | (provided < lower - slack)))
+        share = float(np.mean((logged > upper + slack) | (logged < lower - slack)))
         if share > MAX_CLAMPED:
             warnings.warn(
                 f"{path}: {COMMAND}{actuator.name}: {100.0 * share:.3g} % of the commands are beyond the limits "
@@ -542,21 +542,23 @@ def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
     if not apart.size:
         return
     apart[0] = min(apart[0], float(np.median(apart)))  # a first row may have the command from long before
-    default, k = float(np.median(apart)), int(np.argmax(apart))
-    if default > MAX_ROW_STEPS * dt:
+    median_step, k = float(np.median(apart)), int(np.argmax(apart))
+    if median_step > MAX_ROW_STEPS * dt:
         warnings.warn(
-            f"{path}: rows are {default:g} s apart and a step has {dt:g} s, so each command holds for "
-            f"{default / dt:.0f} "
+            f"{path}: rows are {median_step:g} s apart and a step has {dt:g} s, so each command holds for "
+            f"{median_step / dt:.0f} "
             "steps; expected time in s",
             RtmmsWarning,
             stacklevel=2,
         )
-    elif apart[k] > MAX_GAP_ROWS * max(default, dt):
+    elif apart[k] > MAX_GAP_ROWS * max(median_step, dt):
         warnings.warn(
-            f"{path}: row {k + 3}: no rows for {apart[k]:g} s, from t = {time[k]:g} s on, where rows are {default:g} s "
+            f"{path}: row {k + 3}: no rows for {apart[k]:g} s, from t = {time[k]:g} s on, where rows are "
+            f"{median_step:g} s "
             "apart: the last command holds for this time; cut the table there if it did not",
-            RtmmsWarning, stacklevel=2,
-        )  # fmt: skip
+            RtmmsWarning,
+            stacklevel=2,
+        )
 
 
 def _on_steps(time: Array, dt: float, maximum: float) -> Array:

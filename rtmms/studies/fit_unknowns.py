@@ -135,10 +135,10 @@ def asked_for(
         A name cannot be fitted; the message has it.
     """
     names = [*names, *(name for name in dict.fromkeys(per_recording) if name not in names)]
-    current = {*per_recording}
+    repeated_names = {*per_recording}
     if delay_per_recording:
         names += [] if "delay" in names else ["delay"]
-        current.add("delay")
+        repeated_names.add("delay")
     if not names:
         raise ModelError("--fit: expected the names of parameters, got none")
     result: list[Unknown] = []
@@ -146,7 +146,7 @@ def asked_for(
         if name in [item.key for item in result]:
             raise ModelError(f"--fit {name}: is named twice")
         built = _named(name, recordings, plant)
-        if name in current:
+        if name in repeated_names:
             count = len(recordings)
             built = [
                 replace(
@@ -242,8 +242,8 @@ def _real_keywords(plant: Plant) -> set[str]:
     result = set()
     for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
         for field in dataclasses.fields(source) if dataclasses.is_dataclass(source) else ():
-            built = field.default_factory
-            default = field.default if built is dataclasses.MISSING else built()
+            factory = field.default_factory
+            default = field.default if factory is dataclasses.MISSING else factory()
             if field.type is float or isinstance(default, float):
                 result.add(field.name)
     return result
@@ -340,7 +340,7 @@ def sensor_errors(recordings: Sequence[Recording], used: Iterable[str]) -> list[
     list[Unknown]
         Unknowns with priors.
     """
-    used, result, observed = set(used), [], set()
+    used, result, visited = set(used), [], set()
     for number, item in ((k, entry) for k, recording in enumerate(recordings) for entry in recording.series):
         tool = item.instrument
         if tool is None:
@@ -352,15 +352,15 @@ def sensor_errors(recordings: Sequence[Recording], used: Iterable[str]) -> list[
                 name = f"{kind.value}.{item.component(k)}"
                 if size <= 0.0 or name in used:
                     continue
-                current = kind is Kind.BIAS and len(recordings) > 1
-                if current:
+                per_recording = kind is Kind.BIAS and len(recordings) > 1
+                if per_recording:
                     name = f"{name}@{number + 1}"
-                if name not in observed:
-                    observed.add(name)
+                if name not in visited:
+                    visited.add(name)
                     component = k if kind is not Kind.SCALE or len(sizes) == item.width else -1
                     result.append(Unknown(name, kind, 0.0, float(size), prior=(0.0, float(size)), asked=False,
                                          why="an error that the sensor's sheet gives", channel=item.channel,
-                                         component=component, recording=number if current else -1))  # fmt: skip
+                                         component=component, recording=number if per_recording else -1))  # fmt: skip
     return result
 
 

@@ -179,17 +179,17 @@ def fit(
     watch = watch or Watch()
     for recording in recordings:
         refuse_still(recording)
-    noise, default = _noise(recordings)
+    noise, noise_floor = _noise(recordings)
     recordings = [_thinned(recording, settings.samples) for recording in recordings]
     segments = _segments(recordings, settings)
-    sigma = {name: np.maximum(np.nan_to_num(value), default[name]) for name, value in noise.items()}
+    sigma = {name: np.maximum(np.nan_to_num(value), noise_floor[name]) for name, value in noise.items()}
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
     unknowns = [*asked, *sensor_errors(recordings, [item.name for item in asked])]
     unknowns += _first_states(recordings, segments, settings)
     with Predictor(recordings, segments, settings.threads) as predictor:
         residuals = Residuals(predictor, cut, unknowns, watch.progress)
-        search = _Search(residuals, sigma, noise, default, watch)
+        search = _Search(residuals, sigma, noise, noise_floor, watch)
         first = np.array([unknown.first / unknown.scale for unknown in unknowns])
         others: list[tuple[Array, float]] = []
         note = ""
@@ -354,8 +354,8 @@ def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segme
             raise ModelError(
                 f"{recording.name}: --lead-in {settings.lead_in:g}: expected less than {recording.duration:g} s"
             )
-        observed = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
-        edges = np.linspace(0, observed, settings.segments + 1).round().astype(int)
+        fitted_steps = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
+        edges = np.linspace(0, fitted_steps, settings.segments + 1).round().astype(int)
         if settings.segments > 1 and any(series.feature is not None for series in recording.series):
             raise ModelError(
                 f"{recording.name}: --segments: expected 1 with --objective, which needs whole recordings, got "
@@ -422,9 +422,9 @@ def _weigh(
 
 def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
     """Raise ModelError where no requested value changes any measurement."""
-    observed = np.linalg.norm(slope[: residuals.size], axis=0)
+    sensitivities = np.linalg.norm(slope[: residuals.size], axis=0)
     asked = [k for k, unknown in enumerate(residuals.unknowns) if unknown.asked]
-    if all(observed[k] < DEAF for k in asked):
+    if all(sensitivities[k] < DEAF for k in asked):
         names = ", ".join(residuals.unknowns[k].name for k in asked)
         raise ModelError(
             f"these recordings do not determine {names}: the measured outputs do not depend on them; record a "

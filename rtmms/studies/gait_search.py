@@ -257,11 +257,11 @@ class Model:
         result: list[Values] = [None] * len(gaits)
         if not there:
             return result
-        provided = np.array([tables[k] for k in there])
-        runs = self.pool(provided, outputs=self._traced, every=self.every)
+        commands = np.array([tables[k] for k in there])
+        runs = self.pool(commands, outputs=self._traced, every=self.every)
         time = np.concatenate([[0.0], runs.time])
         for row, k in enumerate(there):
-            if runs.status[row] or not np.array_equal(runs.commands[row], provided[row]):
+            if runs.status[row] or not np.array_equal(runs.commands[row], commands[row]):
                 continue  # it diverged, or is beyond what the actuators do
             trace = {name: np.concatenate([self._first[name][None], runs.outputs[name][row]]) for name in self._traced}
             summary = self._summarise(time, trace)
@@ -361,9 +361,9 @@ def search(
     ParetoFront
         The front.
     """
-    arguments = _words_of(check_request(asked).robot)
-    controller, ranges = str(arguments["controller"]), arguments["words"]
-    coarse = build_plant(asked.robot, **{**arguments["model"], **asked.parameters})
+    declaration = _words_of(check_request(asked).robot)
+    controller, ranges = str(declaration["controller"]), declaration["words"]
+    coarse = build_plant(asked.robot, **{**declaration["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
     state, names = SavedSearch(file, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
@@ -398,10 +398,10 @@ def search(
     if not note:
         report("the front on the robot's own model", done, runs * asked.generations)
     best = _thinned(_front([(gait, item) for gait, item in archive if _allowed(item, asked)], asked.goals), asked)
-    current = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
-    with current.pool:
-        full = current.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
-        (default,) = current.values([{}], tuple(GOALS))
+    full_model = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
+    with full_model.pool:
+        full = full_model.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
+        (default,) = full_model.values([{}], tuple(GOALS))
     built = [Gait(gait, item, rough or {}) for (gait, rough), item in zip(best, full, strict=True) if item is not None]
     front = _front([(item, item.values) for item in built if _allowed(item.values, asked)], asked.goals)
     error = {
@@ -411,22 +411,22 @@ def search(
         for goal in asked.goals
     }
     tried = np.array([[math.nan if item is None else item[goal] for goal in asked.goals] for _, item in archive])
-    return ParetoFront(tuple(item for item, _ in front), default, error, tried, controller, arguments["model"], note)
+    return ParetoFront(tuple(item for item, _ in front), default, error, tried, controller, declaration["model"], note)
 
 
-def _thinned(result: list[Any], asked: Search) -> list[Any]:
+def _thinned(front: list[Any], asked: Search) -> list[Any]:
     """Return the members that run on the robot's own model, MAX_MEMBERS at most.
 
     For each value of `at` it is the best that reaches it, and evenly from the others.
     """
-    if len(result) <= MAX_MEMBERS:
-        return result
+    if len(front) <= MAX_MEMBERS:
+        return front
     sign = GOALS[asked.goals[0]][1]
-    reach = [sum(sign * (item[asked.goals[0]] - level) <= 0.0 for _, item in result) - 1 for level in asked.at]
-    stored = {k for k in reach if k >= 0}
-    for k in np.linspace(0, len(result) - 1, max(2, MAX_MEMBERS - len(stored))):
-        stored.add(round(k))
-    return [result[k] for k in sorted(stored)]
+    reach = [sum(sign * (item[asked.goals[0]] - level) <= 0.0 for _, item in front) - 1 for level in asked.at]
+    indices = {k for k in reach if k >= 0}
+    for k in np.linspace(0, len(front) - 1, max(2, MAX_MEMBERS - len(indices))):
+        indices.add(round(k))
+    return [front[k] for k in sorted(indices)]
 
 
 def _gait(ranges: Mapping[str, Any], point: Array) -> dict[str, float]:
@@ -495,16 +495,16 @@ def _evolution(n: int, asked: Search, run: int) -> Iterator[tuple[Array, Callabl
         yield np.array(points), partial(strategy.tell, points)
 
 
-def _front(result: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
+def _front(candidates: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
     """Return the candidates that no other one exceeds in all goals, by the first goal."""
     signs = [GOALS[goal][1] for goal in goals]
     rows = [(entry, tuple(sign * values[goal] for sign, goal in zip(signs, goals, strict=True)), values)
-            for entry, values in result if values is not None]  # fmt: skip
+            for entry, values in candidates if values is not None]  # fmt: skip
     rows.sort(key=lambda row: row[1])
-    stored: list[tuple[Any, Values]] = []
+    front: list[tuple[Any, Values]] = []
     least = math.inf
     for item, scores, values in rows:
-        if scores[-1] < least or not stored:
-            stored.append((item, values))
+        if scores[-1] < least or not front:
+            front.append((item, values))
             least = min(least, scores[-1]) if len(scores) > 1 else -math.inf
-    return stored
+    return front

@@ -195,9 +195,9 @@ def along(run: Swim) -> tuple[float, float]:
         m/s and m.
     """
     last = run.time >= run.time[-1] - PERIOD_S - 1e-9
-    route = run.nose[last][-1] - run.nose[last][0]
-    across = np.array([-route[1], route[0]]) / np.hypot(route[0], route[1])
-    return float(np.linalg.norm(route)) / PERIOD_S, float(np.ptp(run.nose[last, :2] @ across)) / 2.0
+    displacement = run.nose[last][-1] - run.nose[last][0]
+    across = np.array([-displacement[1], displacement[0]]) / np.hypot(displacement[0], displacement[1])
+    return float(np.linalg.norm(displacement)) / PERIOD_S, float(np.ptp(run.nose[last, :2] @ across)) / 2.0
 
 
 def heading(run: Swim) -> Array:
@@ -214,8 +214,8 @@ def heading(run: Swim) -> Array:
         (k,) deg.
     """
     count = round(PERIOD_S / (run.time[1] - run.time[0]))
-    route = run.nose[count:] - run.nose[:-count]
-    angle = np.degrees(np.unwrap(np.arctan2(route[:, 2], route[:, 0])))
+    displacements = run.nose[count:] - run.nose[:-count]
+    angle = np.degrees(np.unwrap(np.arctan2(displacements[:, 2], displacements[:, 0])))
     turned = np.interp(run.time - PERIOD_S / 2.0, run.time[: len(angle)], angle)
     return np.asarray(np.abs(turned - turned[0]))
 

@@ -305,9 +305,9 @@ def numbers(s: Stroke) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _phase(result: tuple[float, float]) -> float:
+def _phase(reversal: tuple[float, float]) -> float:
     """Return the phase in deg, [0, 180), from the last reversal."""
-    return 360.0 * result[0] % 180.0
+    return 360.0 * reversal[0] % 180.0
 
 
 def lag_deg(signal: Array) -> float:
@@ -344,24 +344,24 @@ def by_own_integrator(vector: Array, step_s: float, **values: Any) -> tuple[floa
         Largest distance of the joints within STROKES strokes, rad; power of a wing over the last of them, W, nan where
         the orbit is lost; a step's error by the monitor of runs, of the change within the step.
     """
-    current = moth.in_paper_frame(dt=STEP_S, step_s=step_s, **{**values, "integrator": "abam"})
+    moth_plant = moth.in_paper_frame(dt=STEP_S, step_s=step_s, **{**values, "integrator": "abam"})
     exact = moth.in_paper_frame(dt=STEP_S, **values)
-    current.start(vector, 0)
+    moth_plant.start(vector, 0)
     exact.start(vector, 0)
-    monitor, due, far, n = Monitor(current.step_error_estimator()), 0, 0.0, current.model.n
+    monitor, due, far, n = Monitor(moth_plant.step_error_estimator()), 0, 0.0, moth_plant.model.n
     work = 0.0
     for k in range(STROKES * SAMPLES):
         if k == (STROKES - 1) * SAMPLES:
-            work = float(current.observe()["work"])
+            work = float(moth_plant.observe()["work"])
         try:
-            current.step(current.neutral)
+            moth_plant.step(moth_plant.neutral)
         except DivergedError:
             return math.inf, math.nan, math.inf
         exact.step(exact.neutral)
         if k >= due and not monitor.hopeless:
-            due = k + monitor.look(current.neutral)
-        far = max(far, float(np.abs(current.vector[7 : 7 + n] - exact.vector[7 : 7 + n]).max()))
-    power = (float(current.observe()["work"]) - work) / (2.0 * SAMPLES * STEP_S)
+            due = k + monitor.look(moth_plant.neutral)
+        far = max(far, float(np.abs(moth_plant.vector[7 : 7 + n] - exact.vector[7 : 7 + n]).max()))
+    power = (float(moth_plant.observe()["work"]) - work) / (2.0 * SAMPLES * STEP_S)
     return far, power if far < LOST_RAD else math.nan, monitor.verdict.step
 
 

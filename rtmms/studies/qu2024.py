@@ -164,13 +164,13 @@ def _windows(result: Results) -> Iterator[Row]:
     """Return the rows of figure 10, three parts of each turn."""
     for name, key in (("phase 40 and 0 deg", "phase"), ("amplitude 40 and 20 deg", "amplitude")):
         item = result["fig10_11"][key]
-        for window, arguments in (
+        for window, period_text in (
             ("5_to_10", "periods 5 to 10"),
             ("10_to_20", "periods 10 to 20"),
             ("settled", "settled"),
         ):
             rate, radius = abs(item["turn_rate_deg_s"][window]), item["turn_radius_m"][window]
-            claim = Claim("", f"turn by {name}, {arguments}", "curves", "deg/s", where="fig. 10")
+            claim = Claim("", f"turn by {name}, {period_text}", "curves", "deg/s", where="fig. 10")
             yield claim.row(rate, shown=f"{rate:.1f}, radius {radius:.2f} m")
 
 
@@ -259,8 +259,8 @@ def _cost() -> float:
     return (time.perf_counter() - began) / COST_STEPS * 1e3 * (10e-3 / float(free.dt))
 
 
-def _print_line(arguments: str) -> None:
-    print_text(f"rtmms: {arguments}", err=True)
+def _print_line(text: str) -> None:
+    print_text(f"rtmms: {text}", err=True)
 
 
 def _plain(value: Any) -> Any:
@@ -303,7 +303,7 @@ def tables(result: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
         built["thrust error"] = _thrust_error(result["thrust_error"])
     built["refused"] = Table(
         "Refused, because it would blow up", ("what", "in the plant's words"),
-        [(name, arguments or "it runs") for name, arguments in result["refusals"].items()],
+        [(name, reason or "it runs") for name, reason in result["refusals"].items()],
     )  # fmt: skip
     built["claims"] = replace(built["claims"], notes=(*built["claims"].notes, "", PICTURE_ONLY))
     return built

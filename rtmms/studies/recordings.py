@@ -192,8 +192,8 @@ def from_log(
     """
     log = open_log(path)
     origin = log.origin
-    observed = rebuild_plant(origin, robot, trusted=trusted)
-    if [described(observed.actuators), described(observed.outputs)] != [origin["actuators"], origin["outputs"]]:
+    rebuilt = rebuild_plant(origin, robot, trusted=trusted)
+    if [described(rebuilt.actuators), described(rebuilt.outputs)] != [origin["actuators"], origin["outputs"]]:
         version = origin["versions"]["rtmms"]
         raise ModelError(
             f"{path}: robot '{origin['robot']}' has other actuators or outputs in this version than in "
@@ -211,15 +211,15 @@ def from_log(
     if plant.dt != origin["dt"]:
         raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
-    tools = instruments(describe_plant(observed).sensors, unwrapped(observed))
+    tools = instruments(describe_plant(rebuilt).sensors, unwrapped(rebuilt))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, str(path), more)
     places, width = {}, 0
     for signal in log.outputs:
         places[signal.name] = slice(width, width + signal.size)
         width += signal.size
-    stored = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))})
+    channel_names = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))})
     states = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
-    runs = _runs(log, path, [places[name] for name in (*stored, *states)])
+    runs = _runs(log, path, [places[name] for name in (*channel_names, *states)])
     result = []
     for number, run in enumerate(runs):
         if len(run.commands) < MIN_SAMPLES:
@@ -227,7 +227,7 @@ def from_log(
         name = path.name if len(runs) == 1 else f"{path.name} run {number}"
         outputs = np.array([run.first, *run.outputs])
         columns, at = {}, 0
-        for item in (*stored, *states):
+        for item in (*channel_names, *states):
             size = places[item].stop - places[item].start
             columns[item] = outputs[:, at : at + size]
             at += size
@@ -286,14 +286,14 @@ def of_plant(
     tools = instruments(describe_plant(plant).sensors, unwrapped(plant))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
-    stored = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))} | set(placed))
+    channel_names = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))} | set(placed))
     plant.reset(seed)
-    rows: dict[str, list[Array]] = {entry: [] for entry in stored}
+    rows: dict[str, list[Array]] = {entry: [] for entry in channel_names}
     for step in range(len(commands) + 1):
         if step:
             plant.step(commands[step - 1])
         outputs = plant.observe()
-        for item in stored:
+        for item in channel_names:
             rows[item].append(np.ravel(outputs[item]))
     columns = {name: np.array(values) for name, values in rows.items()}
     shapes = {channel.name: channel.shape for channel in plant.outputs}
@@ -566,9 +566,9 @@ def _noise_by_differences(time: Array, value: Array, order: int) -> float:
     difference = difference[whole] if whole.any() else difference
     size = np.abs(difference)
     typical = float(np.median(size)) / 0.6745  # 0 for a signal of coarse steps
-    default = size <= OUTLIER * typical  # of normal noise, one in 1e15 is above
-    if typical > 0.0 and default.mean() >= 1.0 - MAX_OUTLIERS:
-        difference = difference[default]
+    is_inlier = size <= OUTLIER * typical  # of normal noise, one in 1e15 is above
+    if typical > 0.0 and is_inlier.mean() >= 1.0 - MAX_OUTLIERS:
+        difference = difference[is_inlier]
     return float(np.sqrt(np.mean(difference**2) / math.comb(2 * order, order)))
 
 

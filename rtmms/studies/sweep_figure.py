@@ -89,8 +89,8 @@ def _places(table: Table, key: str) -> tuple[Any, list[str] | None]:
     """Return the numbers to draw at; for words their order, and the words."""
     values = table.column(key)
     if any(isinstance(value, (str, bool)) for value in values):
-        arguments = sorted({str(value) for value in values})
-        return np.array([arguments.index(str(value)) for value in values], dtype=float), arguments
+        labels = sorted({str(value) for value in values})
+        return np.array([labels.index(str(value)) for value in values], dtype=float), labels
     return np.array(values, dtype=float), None
 
 
@@ -103,14 +103,14 @@ def _axis(table: Table, key: str) -> str:
 def _titled(table: Table, name: str) -> str:
     """Return 'position x at the end, m' for final.position[0], 'mean speed, m/s' for mean_speed_m_s."""
     unit, at_end = _unit(table, name), name.startswith("final.")
-    arguments = name.removeprefix("final.")
-    match = re.fullmatch(r"(.*)\[(\d+)\]", arguments)
+    plain_name = name.removeprefix("final.")
+    match = re.fullmatch(r"(.*)\[(\d+)\]", plain_name)
     if match:
         base, number = match[1], int(match[2])
         vector = f"final.{base}[{len(AXES)}]" not in table.column_names and number < len(AXES)
-        arguments = f"{base} {AXES[number] if vector else number}"
-    arguments = arguments.removesuffix(_ending(unit)).replace("_", " ") if unit else arguments.replace("_", " ")
-    return arguments + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
+        plain_name = f"{base} {AXES[number] if vector else number}"
+    plain_name = plain_name.removesuffix(_ending(unit)).replace("_", " ") if unit else plain_name.replace("_", " ")
+    return plain_name + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
 
 
 def _unit(table: Table, name: str) -> str:
@@ -123,12 +123,12 @@ def _ending(unit: str) -> str:
 
 
 def _lines(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
-    x, arguments = _places(table, keys[0])
+    x, labels = _places(table, keys[0])
     order = np.argsort(x, kind="stable")
     axes.plot(x[order], numbers(table, [name])[order, 0], "o-", markersize=3, color=BLUE)
     axes.set(xlabel=_axis(table, keys[0]), title=_titled(table, name))
-    if arguments is not None:
-        axes.set_xticks(range(len(arguments)), arguments)
+    if labels is not None:
+        axes.set_xticks(range(len(labels)), labels)
 
 
 def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
@@ -144,9 +144,9 @@ def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None
     axes.set_title(_titled(table, name))
     page.colorbar(drawn, ax=axes)
     axes.set(xlabel=_axis(table, keys[0]), ylabel=_axis(table, keys[1]))
-    for arguments, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
-        if arguments is not None:
-            set_ticks(range(len(arguments)), arguments)
+    for labels, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
+        if labels is not None:
+            set_ticks(range(len(labels)), labels)
         elif at.size <= MAX_TICKS:
             set_ticks(at)
 
@@ -174,7 +174,7 @@ def _parallel(axes: Any, table: Table, names: list[str]) -> None:
 
 
 def draw_envelope(
-    path: Path, title: str, built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float64]],
+    path: Path, title: str, built: Mapping[str, Study], seed_shares: Mapping[str, npt.NDArray[np.float64]],
     machine: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
     """Draw an envelope.
@@ -187,7 +187,7 @@ def draw_envelope(
         Title of the map.
     built : Mapping[str, Study]
         Studies by name.
-    result : Mapping[str, npt.NDArray[np.float64]]
+    seed_shares : Mapping[str, npt.NDArray[np.float64]]
         Shares of seeds by study.
     machine : Mapping[str, Any] | None
         Result of rtmms.studies.envelope.measure_link, None where it was not measured.
@@ -197,7 +197,7 @@ def draw_envelope(
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
         place = page.add_subplot(grid[:, 0])
         delay, loss = (np.asarray(axis.values, dtype=np.float64) for axis in built["map"].axes[:2])
-        drawn = place.pcolormesh(delay, loss, result["map"].T, shading="nearest", cmap=ORDERED, vmin=0.0, vmax=1.0)
+        drawn = place.pcolormesh(delay, loss, seed_shares["map"].T, shading="nearest", cmap=ORDERED, vmin=0.0, vmax=1.0)
         page.colorbar(drawn, ax=place, label="share of seeds within the tolerance")
         place.set(xlabel="delay, each way, ms", ylabel="loss, each way", title=title)
         place.grid(visible=False)
@@ -210,7 +210,7 @@ def draw_envelope(
             place.legend(loc="upper right", labelcolor="white")
         for k, (name, label) in enumerate((("jitter", "jitter, each way, +- ms"), ("rate", "rate, Hz"))):
             line = page.add_subplot(grid[k, 1])
-            line.plot(built[name].axes[0].values, result[name], "o-", markersize=3)
+            line.plot(built[name].axes[0].values, seed_shares[name], "o-", markersize=3)
             line.set(xlabel=label, ylabel="share within", ylim=(-0.05, 1.05))
             if name == "rate":
                 line.set_xscale("log")

@@ -182,7 +182,7 @@ def changed_file(inputs: Mapping[str, str]) -> str:
     str
         '' for none.
     """
-    return next((name for name, result in inputs.items() if hash_of(os.path.abspath(name)) != result), "")
+    return next((name for name, digest in inputs.items() if hash_of(os.path.abspath(name)) != digest), "")
 
 
 def refuse_changed(inputs: Mapping[str, str]) -> None:

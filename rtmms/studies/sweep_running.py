@@ -82,7 +82,7 @@ def take(study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]
     cases = _cases[chunk[0] : chunk[1]]
     with opened_files(_opened):
         rows = [_runner.row(case) for case in cases]
-    more = {name: input_file for name, input_file in input_files((), _opened).items() if name not in study.inputs}
+    more = {name: digest for name, digest in input_files((), _opened).items() if name not in study.inputs}
     refuse_changed({**study.inputs, **more})
     refuse_stale_modules()
     return rows_table(study, form, chunk[0], cases, rows), more
@@ -240,9 +240,9 @@ def on_dask(study: Study, form: Form, parts: Parts, left: list[Chunk], cluster: 
         versions = _on_workers(client, version)
         if not versions:
             raise ModelError(f"--dask {address}: the scheduler has no workers")
-        for worker, result in versions.items():
-            if result != VERSION:
-                raise ModelError(f"--dask {address}: worker {worker} has rtmms {result}, this is {VERSION}")
+        for worker, worker_version in versions.items():
+            if worker_version != VERSION:
+                raise ModelError(f"--dask {address}: worker {worker} has rtmms {worker_version}, this is {VERSION}")
         permitted = permitted_files()
         _on_workers(client, prepare, permitted, study)
         futures = {

@@ -201,9 +201,9 @@ def rows_table(
     keys = [axis.key for axis in study.axes]
     columns: dict[str, list[Any]] = {name: [] for name in form.names}
     for k, (case, row) in enumerate(zip(cases, rows, strict=True)):
-        current = dict(zip(keys, case, strict=True))
+        axis_values = dict(zip(keys, case, strict=True))
         for column in form.columns:
-            value = first + k if column.name == "run" else current.get(column.name, row.get(column.name))
+            value = first + k if column.name == "run" else axis_values.get(column.name, row.get(column.name))
             columns[column.name].append(convert_cell(column.kind, value))
     return Table(form, columns)
 
@@ -351,8 +351,8 @@ class Parts:
         RtmmsError
             The file cannot be written, or an earlier chunk had another content of an input.
         """
-        for name, result in (inputs or {}).items():
-            if self._inputs.setdefault(name, result) != result:
+        for name, digest in (inputs or {}).items():
+            if self._inputs.setdefault(name, digest) != digest:
                 refuse_changed({name: self._inputs[name]})
         file = self.file(chunk)
         try:

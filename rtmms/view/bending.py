@@ -200,10 +200,10 @@ class _Loft:
         bands = []
         for k in self._banded:
             centre = coarse[k].mean(axis=0)
-            route = _unit(coarse[k + 1].mean(axis=0) - coarse[k - 1].mean(axis=0))
+            tangent = _unit(coarse[k + 1].mean(axis=0) - coarse[k - 1].mean(axis=0))
             ring = centre + 1.012 * (coarse[k] - centre)
             thick = 0.07 * float(np.linalg.norm(coarse[k][self._data.round // 4] - centre))
-            bands += [ring - thick * route, ring + thick * route]
+            bands += [ring - thick * tangent, ring + thick * tangent]
         return np.concatenate(bands)
 
     def _fin(self, rings: Array, ridge: Ridge) -> Array:

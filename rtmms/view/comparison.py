@@ -162,8 +162,8 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     with project_style():
         page = figure(WIDTH_IN, high)
         page.text(0.04, 1.0 - 0.3 / high, "Runs side by side", fontsize=16, fontweight="bold", va="center")
-        for k, (colour, arguments) in enumerate(lines):
-            page.text(0.04, 1.0 - (0.62 + LINE_IN * k) / high, arguments, color=colour, fontsize=9.5, va="center")
+        for k, (colour, label) in enumerate(lines):
+            page.text(0.04, 1.0 - (0.62 + LINE_IN * k) / high, label, color=colour, fontsize=9.5, va="center")
         middle = 1.0 - (top + plots * (PANEL_IN + 0.65)) / high
         over = page.add_gridspec(plots, COLUMNS, left=0.07, right=0.98, top=1.0 - (top + 0.25) / high,
                                  bottom=middle + 0.5 / high, hspace=0.5, wspace=0.25)  # fmt: skip
@@ -182,10 +182,10 @@ def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return one line a run: its colour, and its name, its controllers and its own settings."""
     others, result = differing(runs), []
     for k, run in enumerate(runs):
-        arguments = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
+        heading = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
         settings = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
-        arguments += f"   ({', '.join(settings)})" if settings else ""
-        cut = arguments if len(arguments) <= MAX_TITLE_LENGTH else arguments[: MAX_TITLE_LENGTH - 1] + "…"
+        heading += f"   ({', '.join(settings)})" if settings else ""
+        cut = heading if len(heading) <= MAX_TITLE_LENGTH else heading[: MAX_TITLE_LENGTH - 1] + "…"
         result.append((SERIES[k % len(SERIES)], cut))
     return result
 

@@ -217,7 +217,7 @@ class PeriodMeans:
 
 
 def period_means(
-    time: Array, stored: Mapping[str, Array], period: float, result: Mapping[str, Any]
+    time: Array, stored: Mapping[str, Array], period: float, summary: Mapping[str, Any]
 ) -> PeriodMeans | None:
     """Compute the means over each whole period of a run.
 
@@ -229,7 +229,7 @@ def period_means(
         Samples by output, of which `position` (n, 3), `work` (n,) and `power` (n,) are read.
     period : float
         Length of a period in s.
-    result : Mapping[str, Any]
+    summary : Mapping[str, Any]
         The plant's summary. Its mean speed, mean power and cost of transport give the weight.
 
     Returns
@@ -251,7 +251,7 @@ def period_means(
         values = stored["power"].reshape(len(time), -1).sum(axis=1)
         area = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
         power = np.diff(np.interp(edges, time, area)) / period
-    weight = _weight(result)
+    weight = _weight(summary)
     if speed is not None and power is not None and weight is not None:
         moving = speed > SLOW * speed.max()
         cost = np.full(count, np.nan)
@@ -259,9 +259,9 @@ def period_means(
     return PeriodMeans(0.5 * (edges[1:] + edges[:-1]), speed, power, cost)
 
 
-def _weight(result: Mapping[str, Any]) -> float | None:
+def _weight(summary: Mapping[str, Any]) -> float | None:
     """Return the weight in N, because the cost of transport is power / (weight speed); None without a summary."""
-    speed, power, cost = (result.get(name) for name in ("mean_speed_m_s", "mean_power_w", "cost_of_transport"))
+    speed, power, cost = (summary.get(name) for name in ("mean_speed_m_s", "mean_power_w", "cost_of_transport"))
     return power / (cost * speed) if speed and power and cost and cost * speed > 0.0 else None
 
 

@@ -80,8 +80,8 @@ def takes_outline(robot: str, plant: Plant) -> bool:
     bool
         True where `drawing` uses its `outlined`.
     """
-    current = describe_plant(plant).truth or plant
-    return describe_plant(current).figure is None and (robot in FIGURES or _has_position(current))
+    true_plant = describe_plant(plant).truth or plant
+    return describe_plant(true_plant).figure is None and (robot in FIGURES or _has_position(true_plant))
 
 
 class _Truth:

@@ -513,8 +513,8 @@ class Filming:
         cloud = self._picture.points(drawn)
         body = cloud @ quaternion_matrix(np.array(drawn.pose[1])).T if len(cloud) else np.zeros((1, 3))
         renderer.trace([
-            behind(np.vstack([path[thinned_path[: np.searchsorted(thinned_path, k)]], path[k]]), body)
-            for path, thinned_path in zip(self._paths, self._thinned_paths, strict=True)
+            behind(np.vstack([path[shown_rows[: np.searchsorted(shown_rows, k)]], path[k]]), body)
+            for path, shown_rows in zip(self._paths, self._thinned_paths, strict=True)
         ])  # fmt: skip
         points = run.tracked(time)
         renderer.aim(planned_course(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
@@ -667,14 +667,14 @@ class Overlay:
         self,
         wide: int,
         high: int,
-        arguments: str,
+        title: str,
         colour: Colour,
         *,
         grid_m: float | None,
         m_a_pixel: float,
         deadlines: Recording | None = None,
     ) -> None:
-        self._wide, self._high, self._title, self._colour = wide, high, arguments, colour
+        self._wide, self._high, self._title, self._colour = wide, high, title, colour
         self._unit = max(high / 720.0, 0.5)
         self._bar_m = nice(0.16 * wide * m_a_pixel)
         self._bar = self._bar_m / m_a_pixel

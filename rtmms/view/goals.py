@@ -64,9 +64,9 @@ def planned_motions(points: Mapping[str, Any]) -> list[Array]:
         (n, 3) m, world, each.
     """
     result = []
-    for name, point in points.items():
-        if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(point, str):
-            path = _read_motion(point)
+    for name, set_point in points.items():
+        if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(set_point, str):
+            path = _read_motion(set_point)
             if path is not None:
                 result.append(path)
     return result
@@ -86,25 +86,25 @@ def candidate_motions(points: Mapping[str, Any]) -> list[Array]:
         (n, 3) m, world, each.
     """
     result = []
-    for name, point in points.items():
+    for name, set_point in points.items():
         prefix, _, last = name.rpartition(PLANNED_SAMPLES)
         motion = points.get(prefix + PLANNED_MOTION)
-        if not last and prefix[-1:] in ("", ".") and isinstance(point, str) and isinstance(motion, str):
-            result += _read_tried(point, motion)
+        if not last and prefix[-1:] in ("", ".") and isinstance(set_point, str) and isinstance(motion, str):
+            result += _read_tried(set_point, motion)
     return result
 
 
 @lru_cache(maxsize=8)
-def _read_tried(arguments: str, motion: str) -> list[Array]:
+def _read_tried(text: str, motion: str) -> list[Array]:
     path = _read_motion(motion)
-    return [] if path is None else of_text(arguments, path[0])
+    return [] if path is None else of_text(text, path[0])
 
 
 @lru_cache(maxsize=8)
-def _read_motion(arguments: str) -> Array | None:
+def _read_motion(text: str) -> Array | None:
     """Read a motion; None for a malformed text, as other peers may send anything."""
     try:
-        path = np.array([[float(x) for x in word.split(",")] for word in arguments.split()])
+        path = np.array([[float(x) for x in word.split(",")] for word in text.split()])
     except ValueError:
         return None
     return path if path.ndim == 2 and path.shape[1] == 3 and len(path) > 1 and np.abs(path).max() < 1e6 else None
@@ -184,13 +184,13 @@ def _is_number(value: Any) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _read(arguments: str) -> Course | None:
+def _read(text: str) -> Course | None:
     try:
-        return read_course(arguments)
+        return read_course(text)
     except ModelError:
         return None
 
 
 def _course(points: Mapping[str, Any]) -> Course | None:
-    arguments = points.get(CROSS)
-    return _read(arguments) if isinstance(arguments, str) else None
+    text = points.get(CROSS)
+    return _read(text) if isinstance(text, str) else None

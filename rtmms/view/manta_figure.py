@@ -305,7 +305,7 @@ def _title(page: Any, plant: Manta, time: Array, stored: Mapping[str, Array], st
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     counts = statistics.counters()
     p = plant.parameters
-    arguments = [
+    parts = [
         f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms",
         f"chains x links a fin: {p.chains} x {p.links}",
         f"coupling {plant.coupling}",
@@ -314,11 +314,11 @@ def _title(page: Any, plant: Manta, time: Array, stored: Mapping[str, Array], st
     ]
     for name, label, form in (("cost_of_transport", "cost of transport", ".3f"), ("strouhal", "Strouhal", ".2f")):
         if summary[name] is not None:
-            arguments.append(f"{label} {summary[name]:{form}}")
+            parts.append(f"{label} {summary[name]:{form}}")
     turn = summary["turn_rate_deg_s"]
     if turn is not None and abs(turn) > 0.1:
-        arguments.append(f"turning {turn:+.1f} deg/s, radius {summary['turn_radius_m'] or 0.0:.2f} m")
-    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(arguments), fontsize=10, color=MUTED, va="center")
+        parts.append(f"turning {turn:+.1f} deg/s, radius {summary['turn_radius_m'] or 0.0:.2f} m")
+    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(parts), fontsize=10, color=MUTED, va="center")
 
 
 # --- path -------------------------------------------------------------------------------------------------------------

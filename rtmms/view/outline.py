@@ -72,11 +72,18 @@ def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
     """
     if not takes_outline(robot, plant):
         return None
-    current = unwrapped(plant)
+    inner_plant = unwrapped(plant)
     info = PlantInfo(
-        robot, current.dt, "", None, None, current.actuators, current.outputs, parameters=plain_parameters(current),
-        shape=describe_plant(current).shape() or {},
-    )  # fmt: skip
+        robot,
+        inner_plant.dt,
+        "",
+        None,
+        None,
+        inner_plant.actuators,
+        inner_plant.outputs,
+        parameters=plain_parameters(inner_plant),
+        shape=describe_plant(inner_plant).shape() or {},
+    )
     shape = shape_of(info)
     visual = visual_of(info, shape)
     return None if shape is None or visual is None or not visual.surfaces else RobotOutline(shape, visual)

@@ -42,14 +42,16 @@ def parameters_table(
     for field in fields(kind):
         if field.name not in (declared if names is None else names):
             continue
-        current = declared[field.name]
+        parameter = declared[field.name]
         built = field.default_factory() if callable(field.default_factory) else field.default
-        value = "required" if current.required else _value(built)
-        others = ", ".join(word for word in current.choices if word != field.default)
+        value = "required" if parameter.required else _value(built)
+        others = ", ".join(word for word in parameter.choices if word != field.default)
         text = f"{value} ({others})" if others else value
-        default = _value(typical[field.name]) if typical and field.name in typical else ""
-        live = "`set`" if current.live else ""
-        lines.append((f"`{field.name}`", text, default, current.unit, current.range_text, live, current.about))
+        typical_text = _value(typical[field.name]) if typical and field.name in typical else ""
+        live = "`set`" if parameter.live else ""
+        lines.append(
+            (f"`{field.name}`", text, typical_text, parameter.unit, parameter.range_text, live, parameter.about)
+        )
     heads = ("parameter", "default (others)", "typical", "unit", "range", "while it runs", about)
     used = [k for k in range(len(heads)) if k in (0, 1, 6) or any(line[k] for line in lines)]
     cells = [[line[k].replace("|", "\\|") for k in used] for line in lines]

@@ -206,7 +206,7 @@ def read_recording(log: Log, progress: Callable[[int], None] = lambda done: None
     states, time = np.zeros((room, width), np.float32), np.zeros(room)
     numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(PARTS)), np.nan)
     missed, overrun = np.zeros(steps + 1, bool), np.zeros(steps + 1, bool)
-    dt, stored, read, overruns, observed = float(log.origin["dt"]), 0, 0, 0, 0
+    dt, stored, read, overruns, row_count = float(log.origin["dt"]), 0, 0, 0, 0
     points: list[tuple[float, Mapping[str, Any]]] = []
     for row in log.rows():
         if isinstance(row, Start):
@@ -214,9 +214,9 @@ def read_recording(log: Log, progress: Callable[[int], None] = lambda done: None
             points.clear()
             time[0], states[0] = row.step * dt, row.outputs
             continue
-        observed += 1
-        if observed % 1000 == 0:
-            progress(observed)
+        row_count += 1
+        if row_count % 1000 == 0:
+            progress(row_count)
         numbers[read] = row.step
         times[read] = [np.nan if t == UNDEFINED else 1e-3 * t for t in row.times]
         missed[read] = OUTCOME_WORDS[StepOutcome.MISSED] == row.outcome

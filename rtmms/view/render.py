@@ -206,15 +206,15 @@ class Part:
         """
         self.actor.SetUserMatrix(_matrix(pose))
 
-    def show(self, observed: bool) -> None:
+    def show(self, visible: bool) -> None:
         """Show or hide the mesh.
 
         Parameters
         ----------
-        observed : bool
+        visible : bool
             Whether it is visible.
         """
-        self.actor.SetVisibility(observed)
+        self.actor.SetVisibility(visible)
 
 
 class Line:
@@ -360,13 +360,13 @@ class Renderer:
     def _lights(self) -> None:
         from pyvista import Light
 
-        for route, strength, colour in (
+        for direction, strength, colour in (
             (SUN, 0.95, (1.0, 0.98, 0.94)),
             (np.array([-0.7, 0.4, 0.35]), 0.32, (0.80, 0.90, 1.0)),
             (np.array([0.3, -0.9, -0.5]), 0.22, (0.85, 0.93, 1.0)),
         ):
             light = Light(
-                position=tuple(10.0 * route),
+                position=tuple(10.0 * direction),
                 focal_point=(0.0, 0.0, 0.0),
                 light_type="scene light",
                 intensity=strength,
@@ -482,15 +482,15 @@ class Renderer:
         drawn : DrawnState
             The state.
         """
-        for part, route in zip(self._frame, np.eye(3), strict=False):
+        for part, direction in zip(self._frame, np.eye(3), strict=False):
             part.show(True)
-            arrow = _arrow(np.zeros(3), route, AXIS_LENGTH * self.size, 0.5 * AXIS_LENGTH * self.size)
+            arrow = _arrow(np.zeros(3), direction, AXIS_LENGTH * self.size, 0.5 * AXIS_LENGTH * self.size)
             part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ arrow))
         _lay(self._surfaces, drawn, drawn.pose)
         if self._ghost:
-            observed = drawn.ghost is not None
+            visible = drawn.ghost is not None
             for _, part in self._ghost:
-                part.show(observed)
+                part.show(visible)
             if drawn.ghost is not None:
                 _lay(self._ghost, drawn, drawn.ghost)
         sheets, lines, solids = self._model
@@ -555,14 +555,14 @@ class Renderer:
             return
         apart = 1.1 * self.size
         first = np.floor(around[:2] / apart)
-        route, long = np.array(current) / speed, 0.35 * self.size
+        direction, long = np.array(current) / speed, 0.35 * self.size
         k = 0
         for i in range(-3, 4):
             for j in range(-3, 4):
                 at = np.array([(first[0] + i) * apart, (first[1] + j) * apart, around[2] - 0.1 * self.size])
                 if np.linalg.norm(at[:2] - around[:2]) > 0.9 * self.size and k < len(self._flow):
                     self._flow[k].show(True)
-                    self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, route, long, 0.8 * long)))
+                    self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, direction, long, 0.8 * long)))
                     k += 1
 
     def trace(self, paths: Sequence[Array]) -> None:
@@ -588,9 +588,9 @@ class Renderer:
             Position of the robot, m, world.
         """
         self._course.draw([course] if course is not None and self._shown.aims else [])
-        observed = goal is not None and self._shown.aims
-        self._goal.show(observed)
-        self._goal_line.draw([np.array([place, goal], dtype=float)] if observed else [])
+        visible = goal is not None and self._shown.aims
+        self._goal.show(visible)
+        self._goal_line.draw([np.array([place, goal], dtype=float)] if visible else [])
         if goal is not None:
             self._goal.place((tuple(goal), HOME[1]))  # type: ignore[arg-type]
 
@@ -698,9 +698,9 @@ def _affine(pose: Pose) -> Array:
     return matrix
 
 
-def _arrow(at: Array, route: Array, long: float, thick: float) -> Array:
+def _arrow(at: Array, direction: Array, long: float, thick: float) -> Array:
     """Return (4, 4): x of an arrow of length 1 along a direction."""
-    x = np.asarray(route, dtype=float) / np.linalg.norm(route)
+    x = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
     y = np.cross(np.eye(3)[int(np.argmin(np.abs(x)))], x)
     y /= np.linalg.norm(y)
     matrix = np.eye(4)

@@ -528,10 +528,10 @@ def _view(states: list[Surfaces]) -> View:
 
     A motion in a plane is seen at a right angle to it, any other from behind and above.
     """
-    route = np.ptp([state.points() for state in states], axis=0).max(axis=0)
-    if route[2] <= FLAT * route.max():
-        return ABOVE if route.max() > STILL else BEHIND
-    return SIDE if route[1] <= FLAT * route.max() else BEHIND
+    extent = np.ptp([state.points() for state in states], axis=0).max(axis=0)
+    if extent[2] <= FLAT * extent.max():
+        return ABOVE if extent.max() > STILL else BEHIND
+    return SIDE if extent[1] <= FLAT * extent.max() else BEHIND
 
 
 def _paint(

@@ -318,8 +318,8 @@ def draw(
     ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(names & {"position", "velocity"})))
     shown = stretch(outline, ahead, *recent.read())
     summarise = describe_plant(plant).summarise
-    result = {} if len(time) < 2 or summarise is None else summarise(time, stored)
-    means = period_means(time, stored, shown.seconds, result) if shown is not None and shown.seconds else None
+    summary = {} if len(time) < 2 or summarise is None else summarise(time, stored)
+    means = period_means(time, stored, shown.seconds, summary) if shown is not None and shown.seconds else None
     costs = means is not None and means.cost is not None
     others = _others(plant, stored)[: MAX_OTHERS - costs]
     joints = joint_curves(plant, recent, ahead)
@@ -330,18 +330,20 @@ def draw(
     with project_style():
         high = FRAME_IN + ROW_IN * sum(heights.values())
         page = figure(WIDTH_IN, high)
-        _title(page, plant, result, statistics, robot)
+        _title(page, plant, summary, statistics, robot)
         grid = page.add_gridspec(
             len(heights), 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
             hspace=0.48, height_ratios=list(heights.values()),
         )  # fmt: skip
         rows = {name: grid[k] for k, name in enumerate(heights)}
         top = rows["path"].subgridspec(1, 3, wspace=0.18)
-        when, route, of = _finest(time, stored, ahead)
+        when, samples, of = _finest(time, stored, ahead)
         along = None if of else outlined  # of one beat the strip below has the phases
-        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, route, along, plant)
-        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(route), 2, when, route, along, plant)
-        _speed(page.add_subplot(top[2]), of, when, route, None if of else means)
+        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, samples, along, plant)
+        _path(
+            page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(samples), 2, when, samples, along, plant
+        )
+        _speed(page.add_subplot(top[2]), of, when, samples, None if of else means)
         if outline is not None:
             strip(page.add_subplot(rows["robot"]), outline, shown)
         if "others" in rows:
@@ -352,8 +354,8 @@ def draw(
                 _costs(page.add_subplot(second[len(others)]), time, means)
         if "joints" in rows:
             third = rows["joints"].subgridspec(1, len(joints), wspace=0.12)
-            for k, joint in enumerate(joints):
-                _panel(page.add_subplot(third[k]), *joint)
+            for k, curve in enumerate(joints):
+                _panel(page.add_subplot(third[k]), *curve)
         timing_panels(page, rows["timing"], statistics)
         save(page, path)
 
@@ -377,22 +379,22 @@ def title_of(robot: str, plant: Plant) -> tuple[str, str]:
     return robot_title(robot or type(plant).__name__, name if isinstance(name, str) else "")
 
 
-def _title(page: Any, plant: Plant, result: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
+def _title(page: Any, plant: Plant, summary: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
     high = page.get_figheight()
     counts = statistics.counters()
     name, file = title_of(robot, plant)
     page.text(0.05, 1.0 - 0.46 / high, name, fontsize=21, fontweight="bold", color=INK, va="center")
-    headline = {key: result.get(key) for key in HEADLINE}
+    headline = {key: summary.get(key) for key in HEADLINE}
     facts = [_describe_entry(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
     facts += [f"{counts['stale']:,} stale steps"] if counts["stale"] else []
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
-    arguments = [file] if file else []
-    arguments += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
-    if result:
-        arguments += [_describe_entry(key, value) for key, value in result.items() if value is not None]
-    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(arguments), fontsize=10, color=MUTED, va="center")
+    parts = [file] if file else []
+    parts += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
+    if summary:
+        parts += [_describe_entry(key, value) for key, value in summary.items() if value is not None]
+    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(parts), fontsize=10, color=MUTED, va="center")
 
 
 def _describe_entry(key: str, value: float) -> str:

@@ -217,8 +217,8 @@ class Stage:
         scene.configure_environment_map(None)
         scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=scenery.floor, intensity=1.5)
         # a light shines along its own -z
-        route = np.cross([0.0, 0.0, 1.0], SUN)
-        turned = np.array([1.0 + SUN[2], *route])
+        axis = np.cross([0.0, 0.0, 1.0], SUN)
+        turned = np.array([1.0 + SUN[2], *axis])
         place = tuple(6.0 * self._size * SUN)
         scene.add_light_directional("/sun", color=(255, 250, 240), intensity=2.2, cast_shadow=True, position=place,
                                     wxyz=tuple(turned / np.linalg.norm(turned)))  # fmt: skip
@@ -360,12 +360,12 @@ class Stage:
         for (node, used), vertices in zip(dress.bending, drawn.bent, strict=True):
             node.vertices = self._rounded(vertices[used])
 
-    def _see_through(self, observed: bool) -> None:
+    def _see_through(self, visible: bool) -> None:
         """Make the skin transparent, where the model's own links are visible within it."""
-        if observed != self._thin:
-            self._thin = observed
+        if visible != self._thin:
+            self._thin = visible
             for mesh, opacity in self._body.meshes:
-                mesh.opacity = THIN * (opacity or 1.0) if observed else opacity
+                mesh.opacity = THIN * (opacity or 1.0) if visible else opacity
 
     def _put_links(self, links: _Links, drawn: DrawnState) -> None:
         assert self.picture.shape is not None
@@ -406,9 +406,9 @@ class Stage:
         return self._aims
 
     @aims.setter
-    def aims(self, observed: bool) -> None:
-        self._aims = self.plan.visible = self.ahead.visible = self.tried.visible = observed
-        if not observed:
+    def aims(self, visible: bool) -> None:
+        self._aims = self.plan.visible = self.ahead.visible = self.tried.visible = visible
+        if not visible:
             self.goal.visible = False
 
     def aim(self, points: Mapping[str, Any], drawn: DrawnState) -> None:
@@ -459,9 +459,9 @@ class Stage:
         self._path[self._points] = drawn.pose[0]
         self._points += 1
         if self._points > MAX_PATH_POINTS:
-            stored = self._path[: self._points : 2]
-            self._points, self._every = len(stored), 2 * self._every
-            self._path[: self._points] = stored
+            thinned_path = self._path[: self._points : 2]
+            self._points, self._every = len(thinned_path), 2 * self._every
+            self._path[: self._points] = thinned_path
         if self._points > 1:
             self.trace([self._path[: self._points]])
 

@@ -445,13 +445,13 @@ def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round
     ways = [t[0]] * 4 + list(t) + [t[-1]] * 4
     angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)
     rings, side = [], None
-    for centre, size, route in zip(centres, sizes, ways, strict=True):
+    for centre, size, direction in zip(centres, sizes, ways, strict=True):
         if side is None:
-            helper = np.array([0.0, 0.0, 1.0]) if abs(route[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
-            side = np.cross(helper, route)
-        side = side - route * (side @ route)
+            helper = np.array([0.0, 0.0, 1.0]) if abs(direction[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
+            side = np.cross(helper, direction)
+        side = side - direction * (side @ direction)
         side /= np.linalg.norm(side)
-        up = np.cross(route, side)
+        up = np.cross(direction, side)
         rings.append(centre + size * (np.cos(angle)[:, None] * side + flat * np.sin(angle)[:, None] * up))
     return np.concatenate(rings), tiles(len(rings), round_, around=True)
 

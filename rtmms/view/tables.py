@@ -231,7 +231,7 @@ def fill_page(page: str, built: Mapping[str, str]) -> str:
     str
         The new page.
     """
-    return _BLOCK.sub(lambda result: text_between_marks(result[1], built.get(result[1], result[2])).rstrip("\n"), page)
+    return _BLOCK.sub(lambda match: text_between_marks(match[1], built.get(match[1], match[2])).rstrip("\n"), page)
 
 
 if __name__ == "__main__":

@@ -82,8 +82,8 @@ class TogetherShape:
         for name, pose in self._bodies(outputs).items():
             result[f"{name}.{BODY}"] = pose
             if name in self._shapes:
-                current = self._shapes[name].frames(self._select_outputs(name, outputs))
-                result |= {f"{name}.{part}": after(pose, place) for part, place in current.items()}
+                robot_frames = self._shapes[name].frames(self._select_outputs(name, outputs))
+                result |= {f"{name}.{part}": after(pose, place) for part, place in robot_frames.items()}
         return result
 
     def _select_outputs(self, name: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def outputs_of_robot(plant: PlantInfo, name: str) -> PlantInfo:
         The robot.
     """
     begin = name + "."
-    current = tuple(
+    outputs = tuple(
         replace(channel, name=channel.name.removeprefix(begin))
         for channel in plant.outputs if channel.name.startswith(begin)
     )  # fmt: skip
-    return replace(plant.robots[name], outputs=current)
+    return replace(plant.robots[name], outputs=outputs)

@@ -85,12 +85,12 @@ class TogetherVisual:
             turned = quaternion_matrix(np.array(attitude))
             home = [(points - np.array(place)) @ turned for points in own_skins]
             back: Pose = ((0.0, 0.0, 0.0), (attitude[0], -attitude[1], -attitude[2], -attitude[3]))
-            current = {
+            robot_frames = {
                 part.removeprefix(f"{name}."): (at(back, tuple(np.array(p) - np.array(place))), multiply(back[1], q))
                 for part, (p, q) in frames.items()
                 if part.startswith(f"{name}.")
             }
-            result += [points @ turned.T + np.array(place) for points in visual.bent(current, home)]
+            result += [points @ turned.T + np.array(place) for points in visual.bent(robot_frames, home)]
         return tuple(result)
 
 
@@ -191,11 +191,11 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
 def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Mapping[str, Pose], list[Array]]:
     """Return frames and points with all joints at 0, and all points of outputs at the origin."""
     sizes = {channel.name: channel.shape for channel in plant.outputs}
-    remaining: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
-    if "quaternion" in remaining:
-        remaining["quaternion"] = [1.0, 0.0, 0.0, 0.0]
-    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(remaining)]
-    return shape.frames(remaining), skins
+    rest_outputs: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
+    if "quaternion" in rest_outputs:
+        rest_outputs["quaternion"] = [1.0, 0.0, 0.0, 0.0]
+    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(rest_outputs)]
+    return shape.frames(rest_outputs), skins
 
 
 def _try(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:

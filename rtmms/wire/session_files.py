@@ -35,9 +35,9 @@ def runtime_directory() -> Path:
     Path
         $XDG_RUNTIME_DIR/rtmms, or the platform's place for such files. It need not exist.
     """
-    values = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(values):  # the XDG specification ignores relative paths
-        return Path(values) / "rtmms"
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(folder):  # the XDG specification ignores relative paths
+        return Path(folder) / "rtmms"
     import platformdirs
 
     with warnings.catch_warnings():  # if the variable is missing, platformdirs warns and uses its default

@@ -100,10 +100,10 @@ class Member:
             raise ModelError(f"{where}: robot: expected one robot, got a world: name the robots of that world here")
         if self.position is not None:
             try:
-                numbers = read_numbers(where, "position", self.position, (3,))
+                position = read_numbers(where, "position", self.position, (3,))
             except ArgumentError as fault:
                 raise ModelError(str(fault)) from None
-            object.__setattr__(self, "position", tuple(numbers.tolist()))
+            object.__setattr__(self, "position", tuple(position.tolist()))
         turn = self.heading_deg
         number = isinstance(turn, int | float) and not isinstance(turn, bool)
         if turn is not None and not (number and math.isfinite(turn)):
@@ -149,10 +149,10 @@ class Member:
             except ModelError as fault:
                 raise ModelError(f"robot '{self.name}': {fault}") from None
         else:
-            values = [name for name in ("preset", "parameters") if getattr(self, name)]
-            if values:
+            members = [name for name in ("preset", "parameters") if getattr(self, name)]
+            if members:
                 raise ModelError(
-                    f"world: robot '{self.name}': {values[0]}: expected none, as this robot is a plant object "
+                    f"world: robot '{self.name}': {members[0]}: expected none, as this robot is a plant object "
                     "and not a name"
                 )
             plant = self.robot
@@ -217,14 +217,14 @@ class Member:
             raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
-    def described(self, plant: Plant, observed: Mapping[str, Any]) -> dict[str, Any]:
+    def described(self, plant: Plant, sights: Mapping[str, Any]) -> dict[str, Any]:
         """Return its description for a log, from which `read` makes it again.
 
         Parameters
         ----------
         plant : Plant
             Its plant with its equipment.
-        observed : Mapping[str, Any]
+        sights : Mapping[str, Any]
             Its sensors for other robots, by name.
 
         Returns
@@ -241,20 +241,20 @@ class Member:
             "suite": {name: asdict(sensor) for name, sensor in about.sensors.items()}, "estimate": self.estimate,
             "faults": isinstance(about.truth or plant, Faulty),
             **({"aside_m": self.aside_m} if self.aside_m else {}),
-            **({"sees": {name: asdict(item) for name, item in observed.items()}} if observed else {}),
+            **({"sees": {name: asdict(item) for name, item in sights.items()}} if sights else {}),
         }  # fmt: skip
 
     def _put_aside(self, plant: Plant) -> None:
         """Move it to the left of its own start, if it can be placed there."""
         sound: Any = unwrapped(plant)
-        current = plant.observe().get("position") if describe_plant(sound).initial_pose() is not None else None
-        if current is None or np.shape(current) != (3,):
+        position = plant.observe().get("position") if describe_plant(sound).initial_pose() is not None else None
+        if position is None or np.shape(position) != (3,):
             return
         member = _pose_member(sound)
         before = dict(getattr(sound, member))
         try:
-            extra = (float(current[0]), float(current[1]) + self.aside_m, float(current[2]))
-            setattr(sound, member, before | {"position": extra})
+            moved_position = (float(position[0]), float(position[1]) + self.aside_m, float(position[2]))
+            setattr(sound, member, before | {"position": moved_position})
             plant.reset()
         except ModelError:  # held, or with supports that are fixed
             setattr(sound, member, before)
@@ -378,15 +378,15 @@ def _member(item: Any) -> Member:
     if isinstance(item, Member):
         return item
     if isinstance(item, Mapping):
-        values = dict(item)
+        table = dict(item)
     elif isinstance(item, tuple | list) and len(item) in (2, 3) and (len(item) == 2 or isinstance(item[2], Mapping)):
-        values = {"name": item[0], "robot": item[1], **(item[2] if len(item) == 3 else {})}
+        table = {"name": item[0], "robot": item[1], **(item[2] if len(item) == 3 else {})}
     else:
         raise ModelError(f"world: expected (name, robot) or (name, robot, {{key: value}}), got {item!r:.60}")
-    for key in values:
+    for key in table:
         if key not in KEYS:
             raise UnknownNameError("key of a robot", str(key), KEYS)
     for key in ("name", "robot"):
-        if key not in values:
-            raise ModelError(f"world: a robot needs a {key}, got {values!r:.60}")
-    return Member(**values)
+        if key not in table:
+            raise ModelError(f"world: a robot needs a {key}, got {table!r:.60}")
+    return Member(**table)

@@ -104,8 +104,8 @@ class RelativeSensors:
             readings |= {channel.name: outputs[channel.name] for channel in item.suite.channels}
             azimuth, elevation = readings[f"{name}.bearing"]
             flat = math.cos(elevation)
-            route = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
-            readings[f"{name}.position"] = float(readings[f"{name}.range"]) * np.array(route)
+            direction = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
+            readings[f"{name}.position"] = float(readings[f"{name}.range"]) * np.array(direction)
         return readings
 
     @property

@@ -269,7 +269,7 @@ class World(Stage):
     def _state_arrays(self) -> Mapping[str, Array]:
         return {}  # the count of steps is all
 
-    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
+    def _parts_at(self, arrays: Mapping[str, Any]) -> Sequence[Any]:
         return (*self.inner, *self._sights.parts)
 
     def _inner_name(self, k: int, output: str) -> str:
@@ -295,9 +295,13 @@ class World(Stage):
         """
         changes: dict[str, dict[str, Any]] = {}
         for key, value in provided.items():
-            for name, current in self.owners(key):
+            for name, parameter in self.owners(key):
                 known = self._descriptions[name].settable or ()
-                parts = by_components(value) if current == WORLD_CURRENT and current not in known else {current: value}
+                parts = (
+                    by_components(value)
+                    if parameter == WORLD_CURRENT and parameter not in known
+                    else {parameter: value}
+                )
                 changes.setdefault(name, {}).update(parts)
         done: list[tuple[Callable[..., None], dict[str, Any]]] = []
         try:
@@ -382,9 +386,9 @@ class World(Stage):
             A robot has it, or is in the water of a current, and cannot change it while it runs.
         """
         fault = key.startswith(FAULT)
-        name, dot, current = key.removeprefix(FAULT).partition(".")
+        name, dot, parameter = key.removeprefix(FAULT).partition(".")
         if name in self.robots and dot:
-            return [(name, FAULT + current if fault else current)]
+            return [(name, FAULT + parameter if fault else parameter)]
         all_ = [(name, key) for name, about in self._descriptions.items() if _can_change(about, key)]
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
@@ -401,11 +405,11 @@ class World(Stage):
     def _described(self) -> PlantDescription:
         """Return the description of the robots, under names with theirs; the environment are those of the first."""
         all_ = self._descriptions
-        current, common = [], dict[str, None]()
+        robot_keys, common = [], dict[str, None]()
         for name, about in all_.items():
             for key in about.settable or ():
                 plain = key.removeprefix(FAULT)
-                current.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
+                robot_keys.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
         if any(_can_change(about, WORLD_CURRENT) for about in all_.values()):
@@ -418,7 +422,7 @@ class World(Stage):
         alike = len(set(ways.values())) == 1
         return PlantDescription(
             medium=media.pop() if len(media) == 1 else "",
-            parameters=self._parameters, set=self.set, settable=(*current, *shared), present=self._present,
+            parameters=self._parameters, set=self.set, settable=(*robot_keys, *shared), present=self._present,
             coupled=tuple(
                 CoupledLimit(first + item.first, first + item.second, item.most, item.obeyed)
                 for name, about in all_.items() for first in [self._parts[name].start] for item in about.coupled
@@ -437,10 +441,12 @@ class World(Stage):
     def _present(self, key: str) -> dict[str, Any]:
         """Return the present values of a parameter, of each robot that has it."""
         result: dict[str, Any] = {}
-        for name, current in self.owners(key):
+        for name, parameter in self.owners(key):
             about = self._descriptions[name]
             parts = (
-                CURRENT_COMPONENTS if current == WORLD_CURRENT and current not in (about.settable or ()) else (current,)
+                CURRENT_COMPONENTS
+                if parameter == WORLD_CURRENT and parameter not in (about.settable or ())
+                else (parameter,)
             )
             result |= {f"{name}.{part}": value for part, value in present_values(about, parts).items()}
         return result
@@ -454,8 +460,8 @@ class World(Stage):
         result: dict[str, float | None] = {}
         for name, about in self._descriptions.items():
             if about.summarise is not None:
-                current = {output: trace[f"{name}.{output}"] for output in about.trace_outputs}
-                result |= {f"{name}.{key}": value for key, value in about.summarise(time, current).items()}
+                robot_trace = {output: trace[f"{name}.{output}"] for output in about.trace_outputs}
+                result |= {f"{name}.{key}": value for key, value in about.summarise(time, robot_trace).items()}
         return result
 
     def _combine(self) -> None:
@@ -466,8 +472,8 @@ class World(Stage):
         self._count = self.system.steps
         types = " ".join(f"{name}={kind}" for name, kind in self.robot_types.items())
         self._key = hashlib.sha256(types.encode()).digest()
-        for k, current in enumerate(self._parts.values()):
-            self.system.inner.rows[k, [FIRST, COUNT]] = current.start, current.stop - current.start
+        for k, places in enumerate(self._parts.values()):
+            self.system.inner.rows[k, [FIRST, COUNT]] = places.start, places.stop - places.start
         self._compose()
 
 

@@ -198,7 +198,11 @@ class Parent:
 
 
 def parent_run(
-    word: str, robot: str | None, arguments: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
+    word: str,
+    robot: str | None,
+    option_values: dict[str, Any],
+    typed: Collection[str],
+    controllers: tuple[str, ...] | None,
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return robot, options and controllers of a run from LOG@SECONDS, with its parent among the options.
 
@@ -208,7 +212,7 @@ def parent_run(
         LOG@SECONDS.
     robot : str | None
         Robot of the command line; None: the log's.
-    arguments : dict[str, Any]
+    option_values : dict[str, Any]
         Options by name; trust_log is among them.
     typed : Collection[str]
         Names of the options on the command line; the others are the log's.
@@ -234,7 +238,7 @@ def parent_run(
         seconds = math.nan
     if not math.isfinite(seconds) or seconds < 0.0:
         raise ModelError(f"--from {word}: expected LOG@SECONDS with a number >= 0, got '{text}'")
-    trusted = bool(arguments.get("trust_log", False))
+    trusted = bool(option_values.get("trust_log", False))
     log = open_log(Path(name))
     origin = log.origin
     version = origin["versions"]["rtmms"]
@@ -242,13 +246,13 @@ def parent_run(
         raise ModelError(
             f"--from {word}: expected a log of this version, rtmms {VERSION}, got one of {safe_text(version)}"
         )
-    current, known = origin["robot"], robots()
+    logged_robot, known = origin["robot"], robots()
     if robot is not None and robot.endswith(".toml"):
         raise ModelError(
             f"--from {word}: expected a robot or none, got the scenario {robot}; set parameters with --set"
         )
-    if robot is not None and robot != current and (current in known or robot in known):
-        raise ModelError(f"--from {word}: expected the robot of the log, '{safe_text(current)}', got '{robot}'")
+    if robot is not None and robot != logged_robot and (logged_robot in known or robot in known):
+        raise ModelError(f"--from {word}: expected the robot of the log, '{safe_text(logged_robot)}', got '{robot}'")
     named = robot if robot is not None and robot not in known else None
     if named is None:
         refuse_untrusted(origin, trusted=trusted)
@@ -264,13 +268,13 @@ def parent_run(
     for option in options:
         if option.not_with_log:
             raise ModelError(f"{option.word}: not possible with --from: {option.not_with_log}")
-    out = dict(arguments)
+    out = dict(option_values)
     stored = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
             "coupling": origin["parameters"].get("coupling")}  # fmt: skip
     for option in options:
-        if option.of_log and arguments[option.name] != stored[option.name]:
+        if option.of_log and option_values[option.name] != stored[option.name]:
             raise ModelError(
-                f"{option.word} {arguments[option.name]}: --from continues the log, so expected its value "
+                f"{option.word} {option_values[option.name]}: --from continues the log, so expected its value "
                 f"{stored[option.name]}; remove the option"
             )
     changed = settings(out.pop("set_", ()))
@@ -290,13 +294,13 @@ def parent_run(
         out["duration"] = (end - step) * origin["dt"] if end > step else DEFAULT_DURATION_S
     recorded = _recorded_controllers(origin)
     chosen = recorded if controllers is None else controllers
-    if not arguments.get("links"):
+    if not option_values.get("links"):
         out["links"] = _recorded_links(origin, chosen)
     if controllers is None:
         _refuse_files(recorded, word, trusted=trusted)
     faulty = any(key.startswith("fault.") for key in changed)
     result = Parent(log, named, trusted, step * origin["dt"], step, run, changed, chosen == recorded, faulty)
-    return named or current, out | {"parent": result}, chosen
+    return named or logged_robot, out | {"parent": result}, chosen
 
 
 def _span(log: Log, word: str) -> tuple[int, int, int]:

@@ -52,8 +52,8 @@ def environment_for(bridge: str = "") -> dict[str, str]:
     """
     for name in [name for name in os.environ if _SECRET.fullmatch(name)]:
         _removed_secrets[name] = os.environ.pop(name)
-    current = {name: value for name, value in _removed_secrets.items() if bridge and _owner(name) == bridge.upper()}
-    return dict(os.environ) | current
+    secrets = {name: value for name, value in _removed_secrets.items() if bridge and _owner(name) == bridge.upper()}
+    return dict(os.environ) | secrets
 
 
 def _owner(name: str) -> str:
@@ -111,10 +111,10 @@ class Child:
     ) -> None:  # fmt: skip
         self.name, self.peer, self.output_file = name, peer, output_file
         self.reported, self.crash = False, ""
-        current = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
+        child_environment = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
             self.process = start_python(
-                arguments, current, stdin=subprocess.DEVNULL, stderr=output_file, pass_fds=tuple(pass_fds),
+                arguments, child_environment, stdin=subprocess.DEVNULL, stderr=output_file, pass_fds=tuple(pass_fds),
                 stdout=output_file if output_file is not None else subprocess.DEVNULL,
             )  # fmt: skip
 
@@ -271,11 +271,11 @@ class Children:
         name = peer_name(word) if kind == "controller" else plugin_name(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
-        options = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
+        output_file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
-        current = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
-        child = Child(f"{kind} {peer}", peer, arguments, output_file=options, environment=current)
+        child_environment = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
+        child = Child(f"{kind} {peer}", peer, arguments, output_file=output_file, environment=child_environment)
         self.all.append(child)
         return child
 

@@ -73,17 +73,17 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
         if reason and name not in typed:
             raise result.fault(f"{name}: {reason}", name)
     _name_left_out(result)
-    arguments = merge_options(result, {**defaults(), **typed}, typed)
-    arguments |= {
+    option_values = merge_options(result, {**defaults(), **typed}, typed)
+    option_values |= {
         name: option.default for name, option in options.items() if option.study in (StudyUse.FILE, StudyUse.MACHINE)
     }
-    arguments["mode"] = "lockstep"
-    check_times(result, float(arguments["duration"]))
+    option_values["mode"] = "lockstep"
+    check_times(result, float(option_values["duration"]))
     check_peers(result)
     faults = [name for event in result.events for name in event.values if name.startswith("fault.")]
     try:
         chosen = result.controllers if controllers is None else controllers
-        asked = plan(result.robot, arguments, chosen, result.robots, faults)
+        asked = plan(result.robot, option_values, chosen, result.robots, faults)
         links = links_of(result, asked)
     except ModelError as fault:
         raise ModelError(result.located(str(fault))) from None

@@ -62,7 +62,7 @@ class Plan(RunOptions):
 
 
 def plan(
-    robot: str, arguments: dict[str, Any], controllers: tuple[str, ...] | None = (),
+    robot: str, option_values: dict[str, Any], controllers: tuple[str, ...] | None = (),
     robots: Sequence[Mapping[str, Any]] = (), faults: Iterable[str] = (),
 ) -> Plan:  # fmt: skip
     """Check all that can be checked before anything is started.
@@ -71,7 +71,7 @@ def plan(
     ----------
     robot : str
         The robot; WORLD for several.
-    arguments : dict[str, Any]
+    option_values : dict[str, Any]
         Options by name, as click read them.
     controllers : tuple[str, ...] | None, default ()
         () for none; None for the robot's default.
@@ -93,100 +93,105 @@ def plan(
     builder(robot)  # refuses an unknown one
     if robots:
         robots = named(robots)
-        arguments["links"] = tuple(with_present_names(robots, arguments.get("links", ()), "{}."))
-        arguments["bridges"] = tuple(with_present_names(robots, arguments.get("bridges", ()), "robot={}"))
+        option_values["links"] = tuple(with_present_names(robots, option_values.get("links", ()), "{}."))
+        option_values["bridges"] = tuple(with_present_names(robots, option_values.get("bridges", ()), "robot={}"))
         controllers = drivers(robots, controllers)
     elif controllers is None:
         controllers = own_controllers(robot)
     if not robots:
-        check_choice(robot, "coupling", arguments.get("coupling"))
+        check_choice(robot, "coupling", option_values.get("coupling"))
     for word in () if robots else controllers:
         name = split_word(word)[0]
         check_controller(name)
         check_robot(name, robot)
-    if arguments.get("view", False):
-        arguments["bridges"] = (*arguments.get("bridges", ()), "view")
-    arguments["links"] = _links(arguments.get("links", ()), controllers, alone=arguments.pop("served", False))
-    for word in arguments.get("bridges", ()):
+    if option_values.get("view", False):
+        option_values["bridges"] = (*option_values.get("bridges", ()), "view")
+    option_values["links"] = _links(
+        option_values.get("links", ()), controllers, alone=option_values.pop("served", False)
+    )
+    for word in option_values.get("bridges", ()):
         check_bridge(split_word(word)[0])
-    parent = arguments.get("parent")
+    parent = option_values.get("parent")
     if parent is None:  # a log's rate is its own
-        _refuse_without_schedule(arguments)
+        _refuse_without_schedule(option_values)
     _refuse_twice(controllers)
-    parameters = dict(parent.parameters) if parent is not None else settings(arguments.pop("set_", ()))
+    parameters = dict(parent.parameters) if parent is not None else settings(option_values.pop("set_", ()))
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
-    refuse_preset(arguments.get("preset"))
-    if arguments.get("sensors", "ideal").endswith(".toml"):
-        read_toml(arguments["sensors"], "--sensors")
-    elif arguments.get("sensors", "ideal") not in PROFILES:
-        raise UnknownNameError("sensors", arguments["sensors"], PROFILES, "or a FILE.toml")
-    if arguments.get("priority") is not None:
+    refuse_preset(option_values.get("preset"))
+    if option_values.get("sensors", "ideal").endswith(".toml"):
+        read_toml(option_values["sensors"], "--sensors")
+    elif option_values.get("sensors", "ideal") not in PROFILES:
+        raise UnknownNameError("sensors", option_values["sensors"], PROFILES, "or a FILE.toml")
+    if option_values.get("priority") is not None:
         from rtmms.loop.machine import parse_priority
 
-        parse_priority(arguments["priority"])
-    if arguments.get("affinity") is not None:
+        parse_priority(option_values["priority"])
+    if option_values.get("affinity") is not None:
         from rtmms.loop.machine import allowed_cores, parse_affinity
 
-        parse_affinity(arguments["affinity"], allowed_cores())
+        parse_affinity(option_values["affinity"], allowed_cores())
     for option in run_options().values():
-        path = arguments.get(option.name)
+        path = option_values.get(option.name)
         if option.writes and path is not None:
             _refuse_ending(path, option)
-            kind = None if arguments.get("force") else KINDS[option.writes]
+            kind = None if option_values.get("force") else KINDS[option.writes]
             refuse_output(path, option.word, kind, () if parent is None else (parent.log.path,), _OVERWRITES)
-    figure = arguments.get("figure")
+    figure = option_values.get("figure")
     if figure is not None:
-        refuse_figure("--figure", figure, force=bool(arguments.get("force")))
-    if arguments.get("log") is not None:
+        refuse_figure("--figure", figure, force=bool(option_values.get("force")))
+    if option_values.get("log") is not None:
         from rtmms.record.log_location import refuse_without_mcap
 
         refuse_without_mcap("--log")
-    if arguments.get("duration") is not None and (arguments.get("tracking_start") or 0.0) >= arguments["duration"]:
+    if (
+        option_values.get("duration") is not None
+        and (option_values.get("tracking_start") or 0.0) >= option_values["duration"]
+    ):
         raise ModelError(
-            f"--tracking-start {arguments['tracking_start']:g}: expected less than the duration, "
-            f"{arguments['duration']:g} s"
+            f"--tracking-start {option_values['tracking_start']:g}: expected less than the duration, "
+            f"{option_values['duration']:g} s"
         )
-    for link in arguments["links"]:
-        if parent is None and arguments.get("duration") is not None and link.from_s >= arguments["duration"]:
+    for link in option_values["links"]:
+        if parent is None and option_values.get("duration") is not None and link.from_s >= option_values["duration"]:
             raise ModelError(
                 f"--link {link.controller}: from_s={link.from_s:g}: expected less than the duration, "
-                f"{arguments['duration']:g} s"
+                f"{option_values['duration']:g} s"
             )
-    if arguments.get("degrade") and arguments.get("mode", "realtime") not in TIMED:
+    if option_values.get("degrade") and option_values.get("mode", "realtime") not in TIMED:
         raise ModelError(
-            f"--degrade: expected --mode {' or '.join(TIMED)}, got {arguments['mode']}, which has no schedule"
+            f"--degrade: expected --mode {' or '.join(TIMED)}, got {option_values['mode']}, which has no schedule"
         )
-    if arguments.get("degrade") and robots:
+    if option_values.get("degrade") and robots:
         raise ModelError("--degrade: expected one robot, got several on one clock")
     if robots:
-        parameters = shared_out(robots, parameters, arguments)
+        parameters = shared_out(robots, parameters, option_values)
         failing(parameters["robots"], faults)
-        arguments = arguments | {"coupling": None, "estimate": False, "sensors": "ideal"}
-    return Plan(robot=robot, controllers=controllers, parameters=parameters, **arguments)
+        option_values = option_values | {"coupling": None, "estimate": False, "sensors": "ideal"}
+    return Plan(robot=robot, controllers=controllers, parameters=parameters, **option_values)
 
 
-def _links(arguments: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
+def _links(link_texts: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
     """Return the links of --link, or raise ModelError.
 
     With `alone` the plant serves any peer, whose names are unknown.
     """
-    result = from_words(arguments)
+    result = from_words(link_texts)
     if not alone:
         names = called_names(controllers)
-        refuse_unknown(result, names, lambda k, _, text: ModelError(f"--link {arguments[k]}: {text}"))
+        refuse_unknown(result, names, lambda k, _, text: ModelError(f"--link {link_texts[k]}: {text}"))
     return result
 
 
-def _refuse_without_schedule(arguments: Mapping[str, Any]) -> None:
+def _refuse_without_schedule(option_values: Mapping[str, Any]) -> None:
     """Raise ModelError for options that only a mode with a schedule uses, or print that they have no effect."""
-    mode = arguments.get("mode", "realtime")
+    mode = option_values.get("mode", "realtime")
     if mode in TIMED:
         return
     idle = []
     for option in run_options().values():
-        value = arguments.get(option.name, option.default)
+        value = option_values.get(option.name, option.default)
         if value == option.default:
             continue
         if option.timed:
@@ -210,8 +215,8 @@ def _refuse_ending(path: Path, option: Option) -> None:
     """Raise ModelError for a name with the ending of another kind of file than is written."""
     ending = path.suffix.lower()
     if ending in KINDS and ending != option.writes:
-        route = "; rtmms log csv makes a table of a log" * (option.name == "log")
-        raise ModelError(f"{option.word} {path}: expected a name that ends in {option.writes}, got {ending}{route}")
+        remedy = "; rtmms log csv makes a table of a log" * (option.name == "log")
+        raise ModelError(f"{option.word} {path}: expected a name that ends in {option.writes}, got {ending}{remedy}")
 
 
 _OVERWRITES = "--force overwrites"

@@ -160,8 +160,10 @@ def by_robot(report: Mapping[str, Any], world: HasRobots, begins: Mapping[str, A
         begin = name + "."
         result[name] = {"robot": kind, "start_position_m": begins.get(name)}
         for part in PARTS_OF_ROBOT:
-            current = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
-            result[name][part] = current
+            part_values = {
+                key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)
+            }
+            result[name][part] = part_values
     return result
 
 

@@ -177,12 +177,12 @@ def _listed(texts: Sequence[str], count: int) -> str:
     return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
 
 
-def _levels(result: Mapping[str, Any]) -> list[str]:
+def _levels(levels: Mapping[str, Any]) -> list[str]:
     """Return the steps in each cheaper variant of the robot, where it changed to one."""
-    if not result.get("changes"):
+    if not levels.get("changes"):
         return []
-    counts = zip(result["levels"], result["steps"], strict=True)
-    return _headed(f"changes of level: {len(result['changes'])}", [(name, f"{count} steps") for name, count in counts])
+    counts = zip(levels["levels"], levels["steps"], strict=True)
+    return _headed(f"changes of level: {len(levels['changes'])}", [(name, f"{count} steps") for name, count in counts])
 
 
 def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -190,7 +190,7 @@ def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     exchange = report["exchange"]
     listed = [f"in time for {exchange['commands_applied']} steps"]
-    listed += [f"{arguments} {exchange[name]}" for name, arguments in (
+    listed += [f"{label} {exchange[name]}" for name, label in (
         ("stale", "too old for"), ("misses", "missing for"), ("reused", "as before for"),
         ("unclaimed", "unclaimed for"), ("late", "late ones"),
     ) if exchange[name]]  # fmt: skip

@@ -53,12 +53,12 @@ def scenario(path: str) -> Scenario:
     return result
 
 
-def merge_options(result: Scenario, options: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
+def merge_options(scenario_data: Scenario, options: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
     """Return the words of a run: those of the scenario, except for typed ones.
 
     Parameters
     ----------
-    result : Scenario
+    scenario_data : Scenario
         The scenario.
     options : dict[str, Any]
         Words of the command line.
@@ -71,22 +71,22 @@ def merge_options(result: Scenario, options: dict[str, Any], typed: Collection[s
         Words by name.
     """
     out = dict(options)
-    for name, value in result.options.items():
+    for name, value in scenario_data.options.items():
         if name not in typed:
             out[name] = (
                 value if isinstance(value, bool) else type_of(run_options()[name]).convert(str(value), None, None)
             )
     if not options.get("bridges"):
-        out["bridges"] = result.bridges
+        out["bridges"] = scenario_data.bridges
     return out
 
 
-def links_of(result: Scenario, asked: Plan) -> tuple[Impairment, ...]:
+def links_of(scenario_data: Scenario, asked: Plan) -> tuple[Impairment, ...]:
     """Return the impaired links of the run: the scenario's, except for controllers whose links the command line has.
 
     Parameters
     ----------
-    result : Scenario
+    scenario_data : Scenario
         The scenario.
     asked : Plan
         The plan.
@@ -102,19 +102,19 @@ def links_of(result: Scenario, asked: Plan) -> tuple[Impairment, ...]:
         A controller does not belong to the run; with file and line.
     """
     refuse_unknown(
-        result.links, called_names(asked.controllers),
-        lambda k, key, text: result.fault(f"link: {key}: {text}", "link", k, key),
+        scenario_data.links, called_names(asked.controllers),
+        lambda k, key, text: scenario_data.fault(f"link: {key}: {text}", "link", k, key),
     )  # fmt: skip
     typed = {link.controller for link in asked.links}
-    return (*asked.links, *(link for link in result.links if link.controller not in typed))
+    return (*asked.links, *(link for link in scenario_data.links if link.controller not in typed))
 
 
-def check_times(result: Scenario, duration: float | None) -> None:
+def check_times(scenario_data: Scenario, duration: float | None) -> None:
     """Check that each event comes before the end.
 
     Parameters
     ----------
-    result : Scenario
+    scenario_data : Scenario
         The scenario.
     duration : float | None
         Simulated time, s; None: no end.
@@ -124,13 +124,13 @@ def check_times(result: Scenario, duration: float | None) -> None:
     ModelError
         An event does not.
     """
-    for event in result.events:
+    for event in scenario_data.events:
         if duration is not None and event.at_s >= duration:
-            place = f"{result.path}:{event.line}: event at {event.at_s:g} s"
+            place = f"{scenario_data.path}:{event.line}: event at {event.at_s:g} s"
             raise ModelError(f"{place}: expected a time before the end of the run, {duration:g} s")
 
 
-def _check(result: Scenario, option: Option, value: Any) -> None:
+def _check(scenario_data: Scenario, option: Option, value: Any) -> None:
     """Raise ModelError with file and line for a wrong value of an option, or one that a scenario may not have."""
     name, kind = option.file_key, option.value_type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -143,34 +143,34 @@ def _check(result: Scenario, option: Option, value: Any) -> None:
     else:
         right, expected = isinstance(value, str) or ((option.number or option.limit) and number), "a text"
     if not right:
-        raise result.fault(f"{name}: expected {expected}, got {value!r}", name)
+        raise scenario_data.fault(f"{name}: expected {expected}, got {value!r}", name)
     try:
         if kind is not bool:
             type_of(option).convert(str(value), None, None)
         if option.is_endpoint:
             refuse_endpoint(name, str(value))
     except click.BadParameter as fault:
-        raise result.fault(f"{name}: {fault.message}", name) from None
+        raise scenario_data.fault(f"{name}: {fault.message}", name) from None
     except ModelError as fault:
-        raise result.fault(str(fault), name) from None
+        raise scenario_data.fault(str(fault), name) from None
 
 
-def _drivers(result: Scenario) -> tuple[str, ...]:
+def _drivers(scenario_data: Scenario) -> tuple[str, ...]:
     """Return the scenario's controllers, or the robot's own where it names none."""
-    if result.controllers is None and not result.robots:
-        return own_controllers(result.robot)
-    return tuple(result.controllers or ())
+    if scenario_data.controllers is None and not scenario_data.robots:
+        return own_controllers(scenario_data.robot)
+    return tuple(scenario_data.controllers or ())
 
 
-def _check_events(result: Scenario) -> None:
-    if not result.events:
+def _check_events(scenario_data: Scenario) -> None:
+    if not scenario_data.events:
         return
-    names = called_names(_drivers(result))
-    for event in result.events:
-        place = f"{result.path}:{event.line}: event at {event.at_s:g} s"
+    names = called_names(_drivers(scenario_data))
+    for event in scenario_data.events:
+        place = f"{scenario_data.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
             owner, dot, _ = name.partition(".")
-            robots = [robot["name"] for robot in result.robots]
+            robots = [robot["name"] for robot in scenario_data.robots]
             if dot and not owner_of(name, [*names, *robots]) and owner != "fault":
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
 
@@ -241,11 +241,11 @@ def check_words(
         except Exception:  # of its own code: its own process reports it, with its lines
             continue
     for k, word in enumerate(bridges):
-        name, arguments = split_words(word)
+        name, options = split_words(word)
         try:
             check_bridge(name)
             if not is_file(name):
-                made_bridge = make_bridge(load_bridge(name), "bridge", name, arguments)
+                made_bridge = make_bridge(load_bridge(name), "bridge", name, options)
                 judge(made_bridge, bridge_files(type(made_bridge)), word)
         except ModelError as fault:
             raise refused("bridge", k, fault) from None
@@ -254,12 +254,12 @@ def check_words(
     return built
 
 
-def check_peers(result: Scenario, typed: Collection[str] = ()) -> None:
+def check_peers(scenario_data: Scenario, typed: Collection[str] = ()) -> None:
     """Check the scenario's controllers and bridges, and each controller with the values that events set.
 
     Parameters
     ----------
-    result : Scenario
+    scenario_data : Scenario
         The scenario.
     typed : Collection[str], default ()
         Options on the command line: where they name the bridges or controllers, those of the scenario do not run.
@@ -269,22 +269,25 @@ def check_peers(result: Scenario, typed: Collection[str] = ()) -> None:
     ModelError
         With file and line.
     """
-    folders = (Path.cwd().resolve(), result.path.resolve().parent)
+    folders = (Path.cwd().resolve(), scenario_data.path.resolve().parent)
 
     def judge(created: Any, files: Mapping[str, str], word: str) -> None:
         if ("bridges" if _is_bridge(created) else "controllers") not in typed:
             _judge_foreign(created, files, word, folders)
 
     built = check_words(
-        _drivers(result), result.bridges, lambda kind, k, fault: _located(result, kind, k, fault), judge
+        _drivers(scenario_data),
+        scenario_data.bridges,
+        lambda kind, k, fault: _located(scenario_data, kind, k, fault),
+        judge,
     )
-    for event in result.events:
+    for event in scenario_data.events:
         for name, value in event.values.items():
             owner = owner_of(name, built)
             if owner:
                 refusal = _refused(built[owner], owner, name.removeprefix(owner + "."), value)
                 if refusal:
-                    raise ModelError(f"{result.path}:{event.line}: event at {event.at_s:g} s: {refusal}")
+                    raise ModelError(f"{scenario_data.path}:{event.line}: event at {event.at_s:g} s: {refusal}")
 
 
 def _is_bridge(built: Any) -> bool:
@@ -304,9 +307,9 @@ def _judge_foreign(built: Any, files: Mapping[str, str], word: str, folders: Col
         raise ModelError(
             f"{key}: a scenario reaches this machine only; '{text}' is named on the command line ({option})"
         )
-    arguments = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
+    options = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
     for key, kind in files.items():
-        file = arguments.get("config", "") if key == "config" else getattr(built, key, "")
+        file = options.get("config", "") if key == "config" else getattr(built, key, "")
         if not isinstance(file, str) or not file or kind in ("device", "code"):
             continue
         path = (Path.cwd() / file).resolve()
@@ -343,29 +346,29 @@ def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     known = tuple(declaration_of(controller, "tunable_parameters"))
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
-    current = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)
+    tunable = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)
     try:
-        answer = current.take({"values": {key: value}})
+        answer = tunable.take({"values": {key: value}})
     except Exception:  # it wants to have been started for that: then it judges when the time has come
         return ""
     return "" if answer["ok"] else str(answer["error"])
 
 
-def _located(result: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
+def _located(scenario_data: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
     """Return the fault with the line of the key that the text names, or of the table."""
     text = str(fault)
-    keys = [str(place[2]) for place in result.places if place[:2] == (kind, k) and len(place) == 3]
+    keys = [str(place[2]) for place in scenario_data.places if place[:2] == (kind, k) and len(place) == 3]
     named = [key for key in keys if key not in ("name", "file") and re.search(rf"\b{re.escape(key)}\b", text)]
     whole = [key for key in keys if key in ("name", "file")]
-    return result.fault(text, kind, k, *(named or whole)[:1])
+    return scenario_data.fault(text, kind, k, *(named or whole)[:1])
 
 
-def check_expectations(result: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
+def check_expectations(scenario_data: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
     """Check that the report will have each expected name; near misses are listed.
 
     Parameters
     ----------
-    result : Scenario
+    scenario_data : Scenario
         The scenario.
     plant : Plant
         The plant.
@@ -386,7 +389,9 @@ def check_expectations(result: Scenario, plant: Plant, report: Mapping[str, Any]
 
     observed = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
-    links = {name: impaired_link.report() for name, impaired_link in impaired_links(result.links, plant.dt, 0).items()}
+    links = {
+        name: impaired_link.report() for name, impaired_link in impaired_links(scenario_data.links, plant.dt, 0).items()
+    }
     add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, observed), Statistics(), {"links": links})
     owners = [f"{name}." for name in plant.robots] if isinstance(plant, HasRobots) else [""]
     soon["tracking"] = {
@@ -401,19 +406,19 @@ def check_expectations(result: Scenario, plant: Plant, report: Mapping[str, Any]
         soon["robots"] = by_robot(soon, plant, begins(plant))
     soon = _filled(soon)
     heads = {*soon, *report, *LATER}
-    for item in result.expect:
+    for item in scenario_data.expect:
         head, dot, _ = item.source.partition(".")
         later = (head in heads and head not in soon) if dot else (item.source in heads or summary is None)
         if later or has(soon, item.source) or (head == "schedule" and dot):
             continue
         if has(soon, f"{item.source}[0]"):
-            raise result.fault(
+            raise scenario_data.fault(
                 f"expect: '{item.source}' has several numbers; expected one of them, as {item.source}[0]",
                 "expect", item.name,
             )  # fmt: skip
         near = get_close_matches(item.source.partition("[")[0], sorted(_names(soon)), 3)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise result.fault(f"expect: the report will have no '{item.source}'{meant}", "expect", item.name)
+        raise scenario_data.fault(f"expect: the report will have no '{item.source}'{meant}", "expect", item.name)
 
 
 def _summary(plant: Plant, observed: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -194,8 +194,8 @@ class Session:
         try:
             outcome = loop.run()
         except Exception as fault:
-            used = loop.step - loop.first
-            self.report.update(ended="failed", steps=used, simulated_s=used * plant.dt)
+            steps_taken = loop.step - loop.first
+            self.report.update(ended="failed", steps=steps_taken, simulated_s=steps_taken * plant.dt)
             if isinstance(fault, RtmmsError) or not is_file(self.plan.robot):
                 raise
             self.plant_at_end = plant
@@ -478,9 +478,9 @@ class Session:
 
     def _equipped(self, plant: Plant) -> Plant:
         """Return the plant with faults and sensors, where the run has some."""
-        result = self.plan.scenario
-        plant = with_faults(plant, result.events if result is not None else ())
-        over = result.sensors if result is not None else {}
+        scenario = self.plan.scenario
+        plant = with_faults(plant, scenario.events if scenario is not None else ())
+        over = scenario.sensors if scenario is not None else {}
         if self.plan.sensors != "ideal" or over:
             from rtmms.sensing.estimator import compile_ahead
 
@@ -489,21 +489,25 @@ class Session:
         return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
     def _agenda(self, plant: Plant, steps: int | None) -> Agenda | None:
-        result, parent = self.plan.scenario, self.plan.parent
-        if result is not None:
+        scenario, parent = self.plan.scenario, self.plan.parent
+        if scenario is not None:
             from rtmms.cli.running.scenario import check_expectations
 
-            check_expectations(result, plant, self.report)
+            check_expectations(scenario, plant, self.report)
         if parent is not None:
             return parent.agenda(plant)
-        return None if result is None else agenda(result.events, plant, self.plan.controllers, str(result.path), steps)
+        return (
+            None
+            if scenario is None
+            else agenda(scenario.events, plant, self.plan.controllers, str(scenario.path), steps)
+        )
 
     def _judge(self, status: int) -> int:
         """Compare the report with the scenario's expectations; return 1 where one does not hold."""
-        result = self.plan.scenario
-        if result is None or not result.expect or status == INTERRUPTED:
+        scenario = self.plan.scenario
+        if scenario is None or not scenario.expect or status == INTERRUPTED:
             return status
-        findings = judge(result.expect, to_json_types(self.report))
+        findings = judge(scenario.expect, to_json_types(self.report))
         self.report["expect"] = [asdict(item) for item in findings]
         for finding in findings:
             if not finding.holds:

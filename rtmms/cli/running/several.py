@@ -86,14 +86,14 @@ def _kind(robot: str) -> str:
     return re.sub(r"\W+", "_", name, flags=re.ASCII).lstrip("_0123456789")[:MAX_KIND_LENGTH] or "robot"
 
 
-def with_present_names(robots: Sequence[Mapping[str, Any]], arguments: Sequence[str], separator: str) -> list[str]:
+def with_present_names(robots: Sequence[Mapping[str, Any]], texts: Sequence[str], separator: str) -> list[str]:
     """Return words of the command line with the present names of robots; an old default name prints a warning.
 
     Parameters
     ----------
     robots : Sequence[Mapping[str, Any]]
         Tables of the robots (`named`).
-    arguments : Sequence[str]
+    texts : Sequence[str]
         Words in which a robot's name may be.
     separator : str
         Pattern around the name: '{}.' at the begin of a word, or 'robot={}'.
@@ -104,7 +104,7 @@ def with_present_names(robots: Sequence[Mapping[str, Any]], arguments: Sequence[
         The words.
     """
     present = {str(robot["name"]) for robot in robots}
-    result = list(arguments)
+    result = list(texts)
     for old, new in ((str(robot["old_name"]), str(robot["name"])) for robot in robots if "old_name" in robot):
         begin, _, end = separator.partition("{}")
         pattern = re.compile(rf"{begin or '^'}{old}{re.escape(end) or '(?=,|$)'}")
@@ -158,11 +158,11 @@ def shared_out(
     for_all: dict[str, Any] = {}
     keys = with_present_names(robots, list(parameters), "{}.")
     for key, value in zip(keys, parameters.values(), strict=True):
-        owner, dot, current = key.partition(".")
+        owner, dot, parameter = key.partition(".")
         if not dot:
             for_all[key] = value
         elif owner in names:
-            built[names.index(owner)]["parameters"][current] = value
+            built[names.index(owner)]["parameters"][parameter] = value
         else:
             raise ModelError(f"--set {key}={value}: {UnknownNameError('robot', owner, names)}")
     return {"robots": built, **for_all}

@@ -62,24 +62,24 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: PeerPace, delay
     if asked < 1 or peer["late"] <= MAX_LATE_SHARE * asked:
         return ""
     period, figures = pace.period_s, peer.get("metrics", {})
-    default, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
+    typical_s, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
     commands = peer["commands"]
     if ANSWER not in figures and 2 * peer["late"] > commands and asked > _SATURATED * commands:
-        default = slowest = steps * period / commands  # it answers without a pause, and reports nothing of itself
+        typical_s = slowest = steps * period / commands  # it answers without a pause, and reports nothing of itself
     window = pace.deadline_s + peer["delay"] * period
-    if default + reading + delay_s < _SHARE_OF_WINDOW * window:
+    if typical_s + reading + delay_s < _SHARE_OF_WINDOW * window:
         return ""  # the computer was late, not the peer
     due = f"a command is due after {_time(window)} (the period is {_time(period)})"
-    total = default + reading + delay_s
+    total = typical_s + reading + delay_s
     longest = max(_ROOM * total, slowest + reading + delay_s)
     ways = _ways(peer, kind, total, longest, pace)
     if not ways:
         return ""
-    if delay_s >= max(default, reading):
+    if delay_s >= max(typical_s, reading):
         return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
-    if reading > default:
+    if reading > typical_s:
         return f"{kind} takes {_time(reading)} to read a state, and {due}: ask for fewer outputs, {ways}"
-    return f"{kind} takes {_time(default)} for an answer, and {due}: {ways}"
+    return f"{kind} takes {_time(typical_s)} for an answer, and {due}: {ways}"
 
 
 def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: PeerPace) -> str:

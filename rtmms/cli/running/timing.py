@@ -56,10 +56,10 @@ def policies(plan: Plan) -> Policies:
     """
     from rtmms.loop.policies import Limits, Policies, parse_limit
 
-    maximum: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
+    limit_values: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
     return Policies(
         miss=plan.on_miss, overrun=plan.on_overrun, hold_timeout_s=plan.hold_timeout, catchup=plan.catchup,
-        limits=Limits(**maximum), grace_s=plan.grace,
+        limits=Limits(**limit_values), grace_s=plan.grace,
     )  # fmt: skip
 
 

@@ -154,10 +154,10 @@ def slopes_of_attitude(finned: Any, memory: Any, room: Any) -> None:
     h, u = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)), (x, y, z)
     for i in range(3):
         for j in range(3):
-            item = 1.0 if i == j else 0.0
-            square = u[i] * u[j] - n2 * item  # (w^ w^) of i and j
-            room.attitude_by[j, i] = item - s * h[i][j] + a * square
-            room.attitude_by[3 + j, i] = c * (item - a * h[i][j] + b * square)
+            delta = 1.0 if i == j else 0.0
+            square = u[i] * u[j] - n2 * delta  # (w^ w^) of i and j
+            room.attitude_by[j, i] = delta - s * h[i][j] + a * square
+            room.attitude_by[3 + j, i] = c * (delta - a * h[i][j] + b * square)
 
 
 @kernel
@@ -240,7 +240,7 @@ def slopes_by_wrench(finned: Any, memory: Any, room: Any) -> None:
                 t += room.wrench[0, 6 + k, ACCEL_AT + j] + room.wrench[1, 6 + k, ACCEL_AT + j]
             room.between[j, k] = t
     each = finned.dt / OVER[finned.integrator] * WEIGHTS[finned.integrator, 0]
-    ahead, item, two = (0.0, 0.0, finned.dt) if euler else (each * c, each, each)
+    ahead, first_weight, two = (0.0, 0.0, finned.dt) if euler else (each * c, each, each)
     for n in range(WRENCHES):
         out = room.applied[n]
         for k in range(6):
@@ -257,7 +257,7 @@ def slopes_by_wrench(finned: Any, memory: Any, room: Any) -> None:
                 t = room.inverse[1, n - 6, k]
             out[AFTER_LATER + k] = t
         for k in range(6):
-            out[AFTER_TWIST + k] = item * out[AFTER_FIRST + k] + two * out[AFTER_LATER + k]
+            out[AFTER_TWIST + k] = first_weight * out[AFTER_FIRST + k] + two * out[AFTER_LATER + k]
             t = 0.0
             for j in range(6):
                 t += room.pose_by[6 + j, k] * out[AFTER_FIRST + j]

@@ -89,8 +89,8 @@ def _stage(m: int, second: bool) -> list[graphs.Output]:
     for c, column in enumerate(columns):
         moved = graphs.slopes(rows, column, end)
         result = [graphs.negative(k) for k in _solve(factors, moved[:m])]
-        for i, current in enumerate(moved[m:], m):
-            total = current
+        for i, direct_slope in enumerate(moved[m:], m):
+            total = direct_slope
             for j in range(m):
                 total = graphs.add(total, graphs.multiply(by_a[j][i], result[j]))
             result.append(total)
@@ -107,8 +107,8 @@ def _residuals(
     at, stored, shares = fin_link.ROOT, [], [0.0] * 9
     for j in range(m):
         joint = (q[j], v[j], back[j], back[m + j])
-        at, current, share = link_outward(at, joint, links[j], x, (wx, wy, wz, ux, uy, uz), implicit, None, None)
-        stored.append(current)
+        at, link_terms, share = link_outward(at, joint, links[j], x, (wx, wy, wz, ux, uy, uz), implicit, None, None)
+        stored.append(link_terms)
         shares = [share + other for share, other in zip(shares, share, strict=True)]
     # out: accelerations of the joints' centres, (y, z, alpha), with the joints' own
     y, z, turn = ay + (dz + wx * wy) * x, az + (wx * wz - dy) * x, dx
@@ -205,9 +205,9 @@ def _compose(m: int) -> list[graphs.Output]:
     places = _slopes_of(FIRST, m, False), _slopes_of(SECOND, m, True)
     graphs.start()
     g, c, dt = (graphs.same(TIMES, k) for k in range(3))
-    two_rows, current, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
+    two_rows, column_count, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
     first, second = (_loaded(place) for place in places)
-    columns, half, cg = current + BASE_SIZE, 0.5 * dt, c * g
+    columns, half, cg = column_count + BASE_SIZE, 0.5 * dt, c * g
     outputs: list[graphs.Output] = []
 
     def wrench(k: int, row: int, value: Any) -> None:
@@ -221,13 +221,13 @@ def _compose(m: int) -> list[graphs.Output]:
         by_a = [
             graphs.add(
                 graphs.add(graphs.multiply(cg, second[j][r]), graphs.multiply(c, second[m + j][r])),
-                second[current + j][r],
+                second[column_count + j][r],
             )
             for j in range(m)
         ]
-        by_n = [second[current + m + j][r] for j in range(m)]
+        by_n = [second[column_count + m + j][r] for j in range(m)]
         for k in range(columns):
-            if k < current:
+            if k < column_count:
                 total: Any = 0.0
                 for j in range(m):
                     total = graphs.add(total, graphs.multiply(by_a[j], first[k][j]))
@@ -237,11 +237,11 @@ def _compose(m: int) -> list[graphs.Output]:
                 if m <= k < width:
                     total = graphs.add(total, graphs.multiply(c, second[k - m][r]))
             else:
-                total = second[width + k - current][r]
+                total = second[width + k - column_count][r]
             if r >= m:
                 wrench(k, 6 + r - m, total)
                 continue
-            before = first[k][r] if k < current else 0.0
+            before = first[k][r] if k < column_count else 0.0
             moved = graphs.add(graphs.multiply(c, before), graphs.multiply(g, graphs.subtract(total, before)))
             angle, rate = graphs.multiply(half, moved), graphs.multiply(half, graphs.add(before, total))
             if k == r:
@@ -251,7 +251,7 @@ def _compose(m: int) -> list[graphs.Output]:
             outputs.append(graphs.Output(angle, ENDS, (k * width + r) * GROUP))
             outputs.append(graphs.Output(rate, ENDS, (k * width + m + r) * GROUP))
     for r in range(6):
-        for k in range(current):
+        for k in range(column_count):
             wrench(k, r, first[k][m + r])
     return outputs
 

@@ -65,9 +65,9 @@ def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
                     row = (f * blocks + i // LANES) * p.links + j
                     at = lay.FINS + (2 * row + rate) * LANES + i % LANES
                     rows.append((f"{side}[{j},{i}]{ending}", unit, size, at, surplus and i == last))
-    names, units, sizes, arguments, has_dependents = zip(*rows, strict=True)
+    names, units, sizes, state_indices, has_dependents = zip(*rows, strict=True)
     return Coordinates(
-        names, units, np.array(sizes), np.array(arguments, dtype=np.int64), lay.POSITION if free else -1,
+        names, units, np.array(sizes), np.array(state_indices, dtype=np.int64), lay.POSITION if free else -1,
         np.array(has_dependents), np.zeros(0, dtype=np.int64),
     )  # fmt: skip
 

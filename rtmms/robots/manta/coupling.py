@@ -509,7 +509,7 @@ def stage(
     body: Any,
     memory: Any,
     many: int | None,
-    route: tuple[float, float, float, float],
+    solve_mode: tuple[float, float, float, float],
     sup: Array,
     s: int,
     lagged: Array,
@@ -532,7 +532,7 @@ def stage(
         drift. Outputs: QDD, AN of the fins, W_ON_BODY (2, 6), W_ON_SUPPORT (2, 6).
     many : int or None
         Number of links of a chain, or None for three: the compiler specialises on None.
-    route : (float, float, float, float)
+    solve_mode : (float, float, float, float)
         g, recall, rate_q, rate_a, see `fin_chains`; g = 0 for the true accelerations.
     sup : array
         Supports of the left and the right fin, (2, SUPPORT_SIZE).
@@ -568,13 +568,13 @@ def stage(
             for k in range(DRIVE_SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                drive_block(many, f, b, chains, o, route)
+                drive_block(many, f, b, chains, o, solve_mode)
             collect_wrench(sums, work, W_ON_SUPPORT + 6 * f)
         else:
             for k in range(SUMS * LANES):
                 sums[k] = 0.0
             for b in range(finned.blocks):
-                condense_block(many, f, b, chains, o, route)
+                condense_block(many, f, b, chains, o, solve_mode)
             collect_sums(sums, work, W_INERTIA + 36 * f, W_WRENCH + 6 * f)
 
     w = W_WATER

@@ -81,11 +81,11 @@ class MantaJacobian:
         count = width * 2 * chains
         heads = k - count
         body, bound = heads - RODS, 12 if finned.coupling == lay.MONOLITHIC else 0
-        current = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
+        chain_indices = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
         after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
         values = {
             "places": coordinates.state_indices[:heads].copy(), "places_after": after,
-            "by": np.concatenate([by[:heads], by[k:], current]),
+            "by": np.concatenate([by[:heads], by[k:], chain_indices]),
         }  # fmt: skip
         sizes = {
             "wide": memory.state.size, "heads": heads, "width": width, "count": count, "groups": 2 * chains,
@@ -97,9 +97,9 @@ class MantaJacobian:
         self._memory = memory
         members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
         room = self._room
-        self._bound, spread, observed = bound, None, None
+        self._bound, spread, projection = bound, None, None
         if bound:
-            spread, observed = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
+            spread, projection = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
         self.a = Bordered(
             room.head[:heads].T,
             room.right[:body],
@@ -107,7 +107,7 @@ class MantaJacobian:
             room.chain_blocks,
             members.copy(),
             spread,
-            observed,
+            projection,
         )
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 

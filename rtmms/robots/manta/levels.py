@@ -104,14 +104,14 @@ def carry_over(mantas: Mantas, other: Mantas) -> None:
     other : Mantas
         Manta whose state is copied.
     """
-    state, values = mantas._state, other._state
+    state, other_state = mantas._state, other._state
     joints = joints_of(other)
     if mantas.parameters.chains != other.parameters.chains:
         joints = interpolate_stations(other.model.station, mantas.model.station, joints)
-    state[: lay.FINS] = values[: lay.FINS]
+    state[: lay.FINS] = other_state[: lay.FINS]
     state[words_of(mantas.parameters.links, mantas.parameters.chains)] = joints
     mantas._settle()  # lanes without a chain
-    state[: lay.FINS] = values[: lay.FINS]
+    state[: lay.FINS] = other_state[: lay.FINS]
 
 
 def joints_of(manta: Mantas) -> Array:
@@ -242,8 +242,8 @@ class Variant:
         **given : object
             Parameters that changed.
         """
-        current = with_chains(self._full.parameters, self.manta.parameters.chains)
-        self.manta.set(**{name: getattr(current, name) for name in values})
+        parameters = with_chains(self._full.parameters, self.manta.parameters.chains)
+        self.manta.set(**{name: getattr(parameters, name) for name in values})
 
     def copy_state_from(self, other: Any) -> None:
         """Continue from the state of the full manta or another variant (rtmms.plant.protocol.HasVariants).

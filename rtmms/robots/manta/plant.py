@@ -666,8 +666,8 @@ class Manta(KernelPlant):
             Each cheaper than the one before.
         """
         return [
-            Variant(Manta(parameters, self.dt, coupling, self._field), self, options)
-            for parameters, coupling, options in cheaper(self.parameters, self.coupling)
+            Variant(Manta(parameters, self.dt, coupling, self._field), self, variant)
+            for parameters, coupling, variant in cheaper(self.parameters, self.coupling)
         ]
 
     def copy_state_from(self, other: Any) -> None:

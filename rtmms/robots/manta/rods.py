@@ -463,10 +463,10 @@ def stop_rods(maximum: float, rods: Array, start: int, stride: int) -> None:
             rods[i] -= 0.5 * side * beyond
             rods[j] += 0.5 * side * beyond
             for k in range(1, 3):
-                additional = side * (rods[i + k] - rods[j + k])
-                if additional > 0.0:
-                    rods[i + k] -= 0.5 * side * additional
-                    rods[j + k] += 0.5 * side * additional
+                excess = side * (rods[i + k] - rods[j + k])
+                if excess > 0.0:
+                    rods[i + k] -= 0.5 * side * excess
+                    rods[j + k] += 0.5 * side * excess
 
 
 @kernel

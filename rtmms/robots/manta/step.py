@@ -483,16 +483,16 @@ def settle(manta: Any) -> int:
     finned, s, joints = manta.finned, manta.state, manta.joints
     settle_rods(finned, s)
     links, blocks = finned.links, finned.blocks
-    current = (
+    last_chain_count = (
         finned.chains - (blocks - 1) * LANES
     )  # chains of a fin's last block; its other lanes move as the last of them
     for f in range(2):
         for j in range(links):
             row = ((f + 1) * blocks - 1) * links + j
-            for lane in range(current, LANES):
+            for lane in range(last_chain_count, LANES):
                 joints[row, lane], joints[row, LANES + lane] = (
-                    joints[row, current - 1],
-                    joints[row, LANES + current - 1],
+                    joints[row, last_chain_count - 1],
+                    joints[row, LANES + last_chain_count - 1],
                 )
     return OK if move_supports(finned, s, RODS, ROD_SIZE, s, SUPPORTS) else SINGULAR
 

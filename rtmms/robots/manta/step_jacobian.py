@@ -369,9 +369,9 @@ def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
                 lane = b * LANES + g * GROUP
                 for c in range(width):
                     for e in range(width):
-                        current = room.chain_blocks[e, c]
+                        chain_block = room.chain_blocks[e, c]
                         for i in range(lanes):
-                            current[f * chains + lane + i] = room.ends[c, e, i]
+                            chain_block[f * chains + lane + i] = room.ends[c, e, i]
                 for t in range(ways):
                     a, rows, to = (
                         room.shares[f, t].ctypes.data, room.rows_of[f, t].ctypes.data,
@@ -492,9 +492,9 @@ def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> Non
             after[r] += push[n] * room.applied[n, r]
     for r in range(body):
         head[r] = after[r]
-    observed = room.projection[column]
-    for r in range(observed.shape[0]):
-        observed[r] = after[AFTER_LATER + r]
+    projection = room.projection[column]
+    for r in range(projection.shape[0]):
+        projection[r] = after[AFTER_LATER + r]
 
 
 @kernel

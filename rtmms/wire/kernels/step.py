@@ -203,9 +203,9 @@ def take_step(at: int) -> int:
             return INTERRUPTED
         begun = now_ns(scratch)
     m.begun_ns = begun
-    default = publish(m, peers, begun, ANY)
+    all_sent = publish(m, peers, begun, ANY)
     m.published_ns = now_ns(scratch)
-    if not default:
+    if not all_sent:
         return PUBLISHED
     missing = gather(m, peers)
     if missing < 0:
@@ -329,7 +329,7 @@ def publish(m: Any, peers: Any, begun: int, maximum: int) -> bool:
     bool
         False if a peer did not accept all of its state.
     """
-    default = True
+    all_sent = True
     budget = max(1, m.deadline_ns - begun) if m.deadline_ns else 0
     for k in range(len(peers)):
         if peers[k].owed > maximum:
@@ -338,8 +338,8 @@ def publish(m: Any, peers: Any, begun: int, maximum: int) -> bool:
         if peers[k].budget_place:
             write_bits(carray(bytes_at(state), (size,)), peers[k].budget_place, budget)
         peers[k].sent = send(peers[k].descriptor, state, size)
-        default = default and peers[k].sent == size
-    return default
+        all_sent = all_sent and peers[k].sent == size
+    return all_sent
 
 
 @kernel
@@ -535,10 +535,10 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
     """
     n = m.actuators
     command, actuators = carray(numbers_at(m.command_at), (n,)), carray(actuators_at(m.actuators_at), (n,))
-    current, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
+    actuator_indices, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
     moved = 0
     for k in range(len(values)):
-        i = current[k]
+        i = actuator_indices[k]
         value = clamp(values[k], actuators[i].lower, actuators[i].upper)
         if value != values[k]:
             moved = 1
@@ -548,8 +548,8 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
         for k in range(m.n_coupled):
             if abs(command[int(coupled[k, 0])] - command[int(coupled[k, 1])]) > coupled[k, 2]:
                 moved = 1
-    for k in range(len(current)):
-        fresh[current[k]] = 1
+    for k in range(len(actuator_indices)):
+        fresh[actuator_indices[k]] = 1
     peer.seq, peer.answered, peer.out_of_range = seq, 1, moved
     m.clamped |= moved
     m.seq_used, m.step_used = seq, step
@@ -624,13 +624,13 @@ def take_steps(step: int, batch: int) -> None:
         for i in range(len(fresh)):
             fresh[i] = 0
         m.begun_ns = now_ns(m.scratch_at)
-        default = True
+        all_sent = True
         if sends:
             b.published_ns = m.begun_ns
-            default = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
+            all_sent = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
         m.published_ns = m.begun_ns
         missing = -1
-        if default:
+        if all_sent:
             missing = _take_what_is_there(m, peers) if b.free else gather(m, peers)
         if missing < 0:
             b.unfinished = 1

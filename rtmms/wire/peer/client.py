@@ -266,14 +266,14 @@ def connect(
     return Link(terms, timeout_s, reconnect, Refusals(errors))
 
 
-def _renamed(new: str, value: Any, old: str, values: Any) -> Any:
+def _renamed(new: str, value: Any, old: str, old_value: Any) -> Any:
     """Return the value of a renamed keyword of `connect`, and warn if the old name was used."""
-    if values is None:
+    if old_value is None:
         return value
     if value is not None:
         raise ModelError(f"connect: expected {new}, got {new} and {old}, its old name")
     warnings.warn(f"connect: {old} is {new} now; the next version removes the old name", RenamedWarning, stacklevel=3)
-    return values
+    return old_value
 
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
@@ -291,10 +291,10 @@ def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, 
     return every, delay
 
 
-def _patterns(word: str, values: str | Sequence[str]) -> tuple[str, ...]:
-    result = (values,) if isinstance(values, str) else tuple(values) if isinstance(values, Iterable) else None
+def _patterns(word: str, patterns: str | Sequence[str]) -> tuple[str, ...]:
+    result = (patterns,) if isinstance(patterns, str) else tuple(patterns) if isinstance(patterns, Iterable) else None
     if result is None or not all(isinstance(pattern, str) for pattern in result):
-        raise ModelError(f"connect: {word}: expected names or patterns, got {values!r}")
+        raise ModelError(f"connect: {word}: expected names or patterns, got {patterns!r}")
     return result
 
 
@@ -812,8 +812,8 @@ class Link(Session):
         member = self._terms.hello.robot
         if member:
             begin = member + "."
-            current = {n.removeprefix(begin): value for n, value in message["outputs"].items() if n.startswith(begin)}
-            message["outputs"] = current
+            outputs = {n.removeprefix(begin): value for n, value in message["outputs"].items() if n.startswith(begin)}
+            message["outputs"] = outputs
         if self._terms.hello.outputs:
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}

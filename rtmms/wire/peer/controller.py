@@ -262,10 +262,10 @@ class Controller:
     def __init_subclass__(cls, **more: Any) -> None:
         """Accept old names of declarations, with a warning."""
         super().__init_subclass__(**more)
-        current, fields = vars(cls), inspect.get_annotations(cls)
+        members, fields = vars(cls), inspect.get_annotations(cls)
         for old, new in RENAMED.items():
-            if old in current and new not in current and old not in fields:
-                setattr(cls, new, current[old])
+            if old in members and new not in members and old not in fields:
+                setattr(cls, new, members[old])
                 warnings.warn(
                     f"{cls.__qualname__}.{old} is {new} now; the next version removes the old name",
                     RenamedWarning, stacklevel=2,

@@ -40,14 +40,13 @@ def check_robot(name: str, robot: str) -> None:
     ModelError
         If it does not fit; the message lists the fitting controllers.
     """
-    current = declared_robots(name)
-    if not current or robot in current:
+    robots = declared_robots(name)
+    if not robots or robot in robots:
         return
     fitting = sorted(other for other in controllers() if robot in declared_robots(other))
     if fitting:
         raise ModelError(
-            f"controller '{name}' drives {', '.join(current)}, not {robot}; controllers of {robot}: "
-            f"{', '.join(fitting)}"
+            f"controller '{name}' drives {', '.join(robots)}, not {robot}; controllers of {robot}: {', '.join(fitting)}"
         )
 
 
@@ -233,19 +232,19 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
     ('gait', {'amplitude_deg': '30', 'frequency_hz': '0.5'})
     """
     name, remaining = split_word(spec)
-    arguments: dict[str, str] = {}
+    options: dict[str, str] = {}
     parts = remaining.split(",") if remaining else []
     written = _written(spec, parts.pop(0)) if parts and "=" not in parts[0] and parts[0].endswith(".toml") else {}
     for part in parts:
         key, sign, value = part.partition("=")
         if not sign or not key.strip():
             raise ModelError(f"{kind} '{spec}': expected NAME:key=value,key=value; got '{part}'")
-        if key.strip() in arguments:
+        if key.strip() in options:
             raise ModelError(f"{kind} '{spec}': '{key.strip()}' is given twice")
-        arguments[key.strip()] = value.strip()
+        options[key.strip()] = value.strip()
     if not name:
         raise ModelError(f"{kind} '{spec}': expected NAME or NAME:key=value,...; the name is missing")
-    return name, written | arguments
+    return name, written | options
 
 
 def _written(spec: str, file: str) -> dict[str, str]:
@@ -306,8 +305,8 @@ def load_controller(name: str) -> type[Controller]:
     """
     check_controller(name)
     if is_file(name):
-        named: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
-        return named
+        controller_class: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
+        return controller_class
     point, result = load("controller", GROUP, name)
     if not _controls(result):
         raise ModelError(
@@ -381,11 +380,11 @@ def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
     ModelError
         If a value is invalid; it names the controller and the key.
     """
-    name, arguments = split_spec(spec)
+    name, options = split_spec(spec)
     result = loaded if loaded is not None else load_controller(name)
     known = _signature(result)
-    turns = {key: arguments.pop(key) for key in COMMON if key in arguments and key not in known}
-    controller = construct(result, name, arguments)
+    turns = {key: options.pop(key) for key in COMMON if key in options and key not in known}
+    controller = construct(result, name, options)
     for key, word in turns.items():
         setattr(controller, key, convert_value(f"controller '{name}': {key}", word, COMMON[key], from_text=True))
     return controller
@@ -429,9 +428,9 @@ def construct(controller: type[Controller], name: str, options: Mapping[str, str
     return controller(**values)
 
 
-def _controls(result: object) -> TypeGuard[type[Controller]]:
-    update = getattr(result, "update", None)
-    return isinstance(result, type) and callable(update) and update is not Controller.update
+def _controls(candidate: object) -> TypeGuard[type[Controller]]:
+    update = getattr(candidate, "update", None)
+    return isinstance(candidate, type) and callable(update) and update is not Controller.update
 
 
 def _signature(controller: type[Controller]) -> dict[str, inspect.Parameter]:

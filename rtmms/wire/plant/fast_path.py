@@ -69,9 +69,9 @@ class BatchedSteps:
         self._fitted: dict[int, StateMessage] = {}
         self._owners: dict[int, tuple[Int64Array, CompiledLayout]] = {}
         self._at = address(step), address(self._batch)
-        self._batch_view = arguments = view(self._batch)
-        arguments.dt, arguments.function, arguments.arguments_at = dt, account.function, address(self._arguments)
-        arguments.times_at, arguments.states_at = address(self._times), address(self._states)
+        self._batch_view = batch_view = view(self._batch)
+        batch_view.dt, batch_view.function, batch_view.arguments_at = dt, account.function, address(self._arguments)
+        batch_view.times_at, batch_view.states_at = address(self._times), address(self._states)
 
     def fit(self, k: int, state: StateMessage, policy: str) -> bool:
         """Use a message for the states of one peer.
@@ -117,9 +117,13 @@ class BatchedSteps:
         applied : Applied
             Results of the step before.
         """
-        arguments = self._batch_view
-        arguments.seq, arguments.step, arguments.clamped = applied.seq, applied.step, applied.clamped
-        arguments.deadline_ns, arguments.budget_ns, arguments.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
+        batch_view = self._batch_view
+        batch_view.seq, batch_view.step, batch_view.clamped = applied.seq, applied.step, applied.clamped
+        batch_view.deadline_ns, batch_view.budget_ns, batch_view.lateness_ns = (
+            deadline_ns,
+            budget_ns,
+            applied.lateness_ns,
+        )
         self._step.step = step
         write_states(*self._at)
 
@@ -148,21 +152,21 @@ class BatchedSteps:
         Batched
             The steps and their times.
         """
-        arguments = self._batch_view
-        arguments.max_steps, arguments.until_ns, arguments.free = min(maximum, MAX_BATCH_STEPS), until_ns, free
-        arguments.seq, arguments.step, arguments.clamped = applied.seq, applied.step, applied.clamped
-        arguments.published_ns, arguments.answered = published_ns, answered
-        arguments.deadline_ns = arguments.budget_ns = arguments.lateness_ns = 0
+        batch_view = self._batch_view
+        batch_view.max_steps, batch_view.until_ns, batch_view.free = min(maximum, MAX_BATCH_STEPS), until_ns, free
+        batch_view.seq, batch_view.step, batch_view.clamped = applied.seq, applied.step, applied.clamped
+        batch_view.published_ns, batch_view.answered = published_ns, answered
+        batch_view.deadline_ns = batch_view.budget_ns = batch_view.lateness_ns = 0
         take_steps(*self._at)
-        done, unfinished = arguments.done, bool(arguments.unfinished)
+        done, unfinished = batch_view.done, bool(batch_view.unfinished)
         # An unfinished step began only because the row of the step before was written.
         stored = bool(self._step.row_memory_at if unfinished else self._step.is_recorded)
-        applied.seq, applied.step, applied.clamped = arguments.seq, arguments.step, bool(arguments.clamped)
+        applied.seq, applied.step, applied.clamped = batch_view.seq, batch_view.step, bool(batch_view.clamped)
         if done:
             applied.lateness_ns = 0
         return Batched(
-            done, self._times[:done], self._step.status if done else 0, unfinished, arguments.published_ns,
-            bool(arguments.answered), stored,
+            done, self._times[:done], self._step.status if done else 0, unfinished, batch_view.published_ns,
+            bool(batch_view.answered), stored,
         )  # fmt: skip
 
 
@@ -476,7 +480,7 @@ class WireFastPath:
         m, port = self._step, self._port
         if code == INTERRUPTED:
             return None
-        used: list[Peer] = []
+        answering_peers: list[Peer] = []
         stale, resolved, complete = bool(m.stale), code == RESOLVED, bool(m.complete)
         for k, (peer, state) in enumerate(self._sent):
             row = self._rows[k]
@@ -484,7 +488,7 @@ class WireFastPath:
                 peer.owed += 1
                 peer.selection.sent()
             if row.answered:
-                used.append(peer)
+                answering_peers.append(peer)
                 peer.seq = row.seq
                 peer.clamped += row.out_of_range
                 if stale or not (resolved and complete):
@@ -492,7 +496,7 @@ class WireFastPath:
             if row.sent not in (0, row.state_bytes):
                 self._unsent(peer, state, row.sent)
         note = m.seq_used, m.lateness_ns, bool(m.clamped)
-        port.took(used, note, complete if resolved else None, stale)
+        port.took(answering_peers, note, complete if resolved else None, stale)
         if not resolved:
             self._unread()
         return Progress(
@@ -517,8 +521,8 @@ class WireFastPath:
         if not batched.unfinished:
             if batched.done:
                 port.begin(last - 1, 0)
-                used = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k].answered]
-                port.finished(used, bool(self._step.complete))
+                answering_peers = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k].answered]
+                port.finished(answering_peers, bool(self._step.complete))
             return batched
         port.begin(last, 0)
         return batched._replace(handed=self.commit(PUBLISHED))

@@ -167,7 +167,7 @@ class Relay:
             Present instant of CLOCK_MONOTONIC, ns.
         """
         if self._waiting:
-            for ident in [name for name, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
+            for ident in [identity for identity, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
                 request, peer, _ = self._waiting.pop(ident)
                 self._reply(request, False, None, f"set: {peer.name} did not answer within {ANSWER_NS * 1e-9:g} s")
 
@@ -261,8 +261,8 @@ class HandshakePort:
             self._socket.serve(max(due.values()))
             received = self._socket.next()
             if received is None:
-                due = {name: end for name, end in due.items()
-                       if now_ns < end and self._socket.connected(name) is not False}  # fmt: skip
+                due = {identity: end for identity, end in due.items()
+                       if now_ns < end and self._socket.connected(identity) is not False}  # fmt: skip
                 sleep(5e-4)
                 continue
             exchange_id, kind, frame, _ = received
@@ -277,7 +277,7 @@ class HandshakePort:
                 continue
             if message["type"] == "bye" or (message["type"] in METRICS and peer.name not in names):
                 due.pop(exchange_id, None)
-            due = {name: end for name, end in due.items() if now_ns < end}
+            due = {identity: end for identity, end in due.items() if now_ns < end}
 
     def requests(self) -> list[Request]:
         """Return the requests since the last call, in order.
@@ -287,8 +287,8 @@ class HandshakePort:
         list[Request]
             The requests.
         """
-        used, self._requests = self._requests, []
-        return used
+        pending_requests, self._requests = self._requests, []
+        return pending_requests
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
         """Send parameters to a peer for the run itself.
@@ -329,8 +329,8 @@ class HandshakePort:
         list[str]
             One text for each refusal.
         """
-        used, self._failures = self._failures, []
-        return used
+        pending_failures, self._failures = self._failures, []
+        return pending_failures
 
     def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
         """Answer a request.
@@ -668,8 +668,8 @@ class Scopes:
 
 
 def _select_extra_outputs(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
-    current = {prefix + channel.name for channel in robot.outputs}
+    robot_outputs = {prefix + channel.name for channel in robot.outputs}
     return tuple(
         replace(channel, name=channel.name.removeprefix(prefix))
-        for channel in outputs if channel.name.startswith(prefix) and channel.name not in current
+        for channel in outputs if channel.name.startswith(prefix) and channel.name not in robot_outputs
     )  # fmt: skip

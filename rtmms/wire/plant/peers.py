@@ -568,17 +568,18 @@ class Peers:
         Refusal
             If a pattern names no actuator.
         """
-        current = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
+        by_plain_name = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
         matching = PatternMatcher()
         for pattern in claim:
-            result = matching.matched(pattern, current)
+            result = matching.matched(pattern, by_plain_name)
             if not result:
                 raise Refusal(
-                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, current))
+                    Reason.UNKNOWN_ACTUATOR,
+                    "hello: claim: " + str(UnknownNameError("actuator", pattern, by_plain_name)),
                 )
             wanted.update(result)
-        return {name: i for name, i in current.items() if name in wanted}
+        return {name: i for name, i in by_plain_name.items() if name in wanted}
 
     def came(self, identity: bytes) -> None:
         """Record a new connection of a peer.

@@ -180,9 +180,9 @@ class Sockets:
 def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
     """Raise AddressError for two endpoints at one address, unless the later one is a default that may move."""
     roles: dict[str, str] = {}
-    for role, values in asked.items():
-        endpoint = check_endpoint(values or DEFAULTS[role], role, inproc=inproc)
-        if endpoint.endswith((":*", ":0")) or (values is None and free_ports):
+    for role, address in asked.items():
+        endpoint = check_endpoint(address or DEFAULTS[role], role, inproc=inproc)
+        if endpoint.endswith((":*", ":0")) or (address is None and free_ports):
             continue
         if endpoint in roles:
             raise AddressError(

@@ -302,9 +302,9 @@ class Reader:
     def _shake(self, body: bytes) -> None:
         if body[:6] != b"\x05READY":
             raise ZmtpError("expected READY")
-        values = _properties(body[6:])
-        self.identity = values.get(b"identity", b"")
-        kind = values.get(b"socket-type", b"")
+        properties = _properties(body[6:])
+        self.identity = properties.get(b"identity", b"")
+        kind = properties.get(b"socket-type", b"")
         if kind not in self._welcome:
             raise ZmtpError(f"expected another kind of socket here, got {kind[:16]!r}")
         self.ready = True
