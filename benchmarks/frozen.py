@@ -326,7 +326,7 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ----------
     folder : Path
         Working folder.
-    *words : str
+    *arguments : str
         The words.
 
     Returns

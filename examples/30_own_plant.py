@@ -38,10 +38,10 @@ class Buoy:
 
     def step(self, command: np.ndarray) -> None:
         """Advance by dt under the held command; write into arrays that are there, make none of Python's objects."""
-        remaining = self._rest_per_newton * command[0]
-        self._state[0] -= remaining
+        rest_position = self._rest_per_newton * command[0]
+        self._state[0] -= rest_position
         self._state[:] = self._flow @ self._state
-        self._state[0] += remaining
+        self._state[0] += rest_position
         if not np.isfinite(self._state).all():
             raise rtmms.DivergedError(0.0, "heave", {})
 

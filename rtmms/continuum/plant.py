@@ -451,7 +451,7 @@ class CosseratPlant(KernelPlant):
 
         Parameters
         ----------
-        **given : Any
+        **values : Any
             New values by name.
 
         Raises

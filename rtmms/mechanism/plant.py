@@ -342,7 +342,7 @@ class TreePlant(Running):
 
         Parameters
         ----------
-        **given : Any
+        **values : Any
             New values by name.
 
         Raises
@@ -497,7 +497,7 @@ class TreePlant(Running):
         ----------
         state : State, optional
             The new state; None for the present one with `values`.
-        **given : array_like
+        **values : array_like
             Parts that differ from the present state, by the names of the outputs: position (3,) m, quaternion (4,),
             velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and joint_velocity (n,).
 

@@ -95,7 +95,18 @@ class Polar:
 
     @classmethod
     def beyond(cls, *args: Any, **values: Any) -> Polar:
-        """Return `with_stall_extension`, under its old name, with a warning."""
+        """Return `with_stall_extension`, under its old name, with a warning.
+
+        Parameters
+        ----------
+        *args, **values : Any
+            Arguments of `with_stall_extension`.
+
+        Returns
+        -------
+        Polar
+            The polar.
+        """
         warn_renamed("Polar", "beyond", "with_stall_extension")
         return cls.with_stall_extension(*args, **values)
 

@@ -366,7 +366,7 @@ class MujocoPlant(Plant):
 
         Parameters
         ----------
-        **given : Any
+        **values : Any
             position, quaternion, velocity, angular_velocity of the first free body, joint_position, joint_velocity: in
             the units and frames of these outputs.
 

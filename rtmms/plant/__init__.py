@@ -77,7 +77,7 @@ RENAMED = {
     "Account": "CompiledOutputs", "Accounted": "HasCompiledOutputs", "Entered": "HasCompiledStep",
     "Entry": "CompiledStep", "Kept": "SavedState", "Twin": "StepErrorEstimator", "Twinned": "HasStepErrorEstimator",
     "Forking": "HasFork", "Coordinated": "HasCoordinates", "Surroundings": "Environment", "Composed": "HasRobots",
-    "Degradable": "HasVariants", "Levelled": "HasLevels", "RollsOut": "SupportsRollouts", "bare": "unwrapped",
+    "Degradable": "HasVariants", "Levelled": "HasLevels", "bare": "unwrapped",
 }  # fmt: skip
 """Old name to the name that replaced it in 0.3; the next version removes the old names."""
 

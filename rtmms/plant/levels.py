@@ -182,7 +182,7 @@ class Levels(Stage):
 
         Parameters
         ----------
-        **given : Any
+        **values : Any
             New values by name; `level` sets the level.
 
         Raises

@@ -241,7 +241,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'neutral' (the default) or 'published'.
-    **given : Any
+    **values : Any
         Fields of `BlueRov2`.
 
     Returns

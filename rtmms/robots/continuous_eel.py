@@ -186,7 +186,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> C
         Step, s; None for the robot's default.
     preset : str, optional
         'planar' (the default) or 'spatial'.
-    **given : Any
+    **values : Any
         Fields of `ContinuousEel`.
 
     Returns
@@ -213,7 +213,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **values:
         Step, s; None for the robot's default.
     preset : str, optional
         'planar' (the default) or 'spatial'.
-    **given : Any
+    **values : Any
         Fields of `ContinuousEel`.
 
     Returns

@@ -229,7 +229,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'paper' or 'loop'.
-    **given : Any
+    **values : Any
         Fields of `Eel`.
 
     Returns
@@ -254,7 +254,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **values:
         Step, s; None for the robot's default.
     preset : str, optional
         'paper' or 'loop'.
-    **given : Any
+    **values : Any
         Fields of `Eel`.
 
     Returns

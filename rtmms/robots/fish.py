@@ -291,7 +291,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'dead' (the default), 'passive', 'tethered', 'free' or 'swimming'.
-    **given : Any
+    **values : Any
         Fields of `Fish`.
 
     Returns

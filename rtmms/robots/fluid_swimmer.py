@@ -100,7 +100,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         Not supported by this robot: None.
-    **given : Any
+    **values : Any
         Fields of `FluidSwimmer`.
 
     Returns

@@ -223,7 +223,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'fixed' or 'stiff'.
-    **given : Any
+    **values : Any
         Fields of `ModalMoth`.
 
     Returns

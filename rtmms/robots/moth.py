@@ -235,7 +235,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'paper', 'fit' or 'quasi-steady'.
-    **given : Any
+    **values : Any
         Fields of `Moth`.
 
     Returns
@@ -264,7 +264,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **values:
         Step, s; None for the robot's default.
     preset : str, optional
         'paper', 'fit' or 'quasi-steady'.
-    **given : Any
+    **values : Any
         Fields of `Moth`.
 
     Returns

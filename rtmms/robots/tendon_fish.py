@@ -298,7 +298,7 @@ def load(dt: float | None = None, preset: str | None = None, **values: Any) -> T
         Step, s; None for the robot's default.
     preset : str, optional
         'planar' (the default) or 'rolling'.
-    **given : Any
+    **values : Any
         Fields of `TendonFish`.
 
     Returns

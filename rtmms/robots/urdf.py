@@ -87,7 +87,7 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         Step, s; None for the robot's default.
     preset : str, optional
         Not supported by URDF files: None.
-    **given : Any
+    **values : Any
         Fields of `Options`.
 
     Returns

@@ -292,7 +292,7 @@ class Sensed(Stage):
 
         Parameters
         ----------
-        *given, **named : Any
+        *values, **named : Any
             Arguments of the plant's `place`.
         """
         self.truth.place(*values, **named)  # type: ignore[attr-defined]

@@ -75,7 +75,7 @@ def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **values: A
         Step, s.
     every : int, default 20
         Steps between samples.
-    **given : Any
+    **values : Any
         Parameters of the fish.
 
     Returns

@@ -136,7 +136,7 @@ def load(dt: float | None = None, **values: Any) -> TreePlant:
     ----------
     dt : float | None, optional
         Step, s.
-    **given : Any
+    **values : Any
         Parameters of FishWithLaws.
 
     Returns

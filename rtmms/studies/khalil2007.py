@@ -116,7 +116,7 @@ def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **values: objec
         Step, s.
     every : int, default EVERY
         Steps between samples.
-    **given : object
+    **values : object
         Parameters of the eel.
 
     Returns

@@ -243,7 +243,7 @@ def stroke(**values: Any) -> Stroke:
 
     Parameters
     ----------
-    **given : Any
+    **values : Any
         Parameters of the moth.
 
     Returns
@@ -335,7 +335,7 @@ def by_own_integrator(vector: Array, step_s: float, **values: Any) -> tuple[floa
         State on the orbit.
     step_s : float
         Step of the predictor-corrector, s.
-    **given : Any
+    **values : Any
         Parameters of the moth.
 
     Returns

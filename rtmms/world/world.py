@@ -283,7 +283,7 @@ class World(Stage):
 
         Parameters
         ----------
-        **given : Any
+        **provided : Any
             New values: NAME.parameter of one robot, or a bare parameter of all that have it, such as the current.
 
         Raises

@@ -48,7 +48,7 @@ def test_robots_without_a_place_begin_side_by_side() -> None:
     alone = rtmms.load("quadrotor", dt=1e-3).observe()["position"]
     for _ in range(2):
         outputs = world.observe()
-        np.testing.assert_array_equal(outputs["one.position"], alone)
+        np.testing.assert_array_equal(outputs["quadrotor.position"], alone)
         np.testing.assert_array_equal(outputs["other.position"], np.add(alone, (0.0, 4.0, 0.0)))
         world.step(np.full(len(world.actuators), 300.0))
         world.reset()
@@ -147,7 +147,7 @@ def test_an_expectation_may_name_each_part_of_a_robots_report(tmp_path: Path) ->
     import rtmms
 
     names = [
-        "robots.one.final.position[0]", "robots.one.robot", "robots.other.start_position_m[2]",
+        "robots.quadrotor.final.position[0]", "robots.quadrotor.robot", "robots.other.start_position_m[2]",
         "robots.other.tracking.altitude_m.rms",
     ]  # fmt: skip
     head = 'duration = 1\nrobot = "quadrotor"\n[expect]\n'

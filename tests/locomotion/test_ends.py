@@ -141,7 +141,7 @@ def test_a_commanded_rate_without_contacts() -> None:
     first = plant.model.state()
     first.q[:] = 0.7
     begun = rtmms.TreePlant(arm, 0.01, actuators=plant._pushing, initial=first)
-    plant.home = {"joint_position": [0.7]}
+    plant.initial_pose = {"joint_position": [0.7]}
     for item in (plant, begun):
         item.reset()
         assert item.observe()["joint_position"][0] == pytest.approx(0.7, rel=1e-15)

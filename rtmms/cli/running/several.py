@@ -66,18 +66,22 @@ def named(robots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Returns
     -------
     list[dict[str, Any]]
-        The tables; in one whose name is a default, `old_name` is the default of version 0.2.
+        The tables.
     """
-    kinds = [_kind(str(item["robot"])) for item in robots]
-    result = []
-    for k, (robot, kind) in enumerate(zip(robots, kinds, strict=True)):
-        if robot.get("name"):
-            result.append(dict(robot))
-            continue
-        name = f"{kind}_{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind
-        old = OLD_NAMES[k] if k < len(OLD_NAMES) else f"r{k + 1}"
-        result.append({**robot, "name": name, "old_name": old})
-    return result
+    kinds = ["" if robot.get("name") else _kind(str(robot["robot"])) for robot in robots]
+    names = [
+        robot.get("name") or (f"{kind}_{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind)
+        for k, (robot, kind) in enumerate(zip(robots, kinds, strict=True))
+    ]
+    return [{**robot, "name": name} for robot, name in zip(robots, names, strict=True)]
+
+
+def _old_names(robots: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of robots that have their default name by their default name of version 0.2."""
+    return {
+        OLD_NAMES[k] if k < len(OLD_NAMES) else f"r{k + 1}": str(robot["name"]) for k, robot in enumerate(robots)
+        if re.fullmatch(rf"{_kind(str(robot['robot']))}(_\d+)?", str(robot["name"]))
+    }  # fmt: skip
 
 
 def _kind(robot: str) -> str:
@@ -105,7 +109,7 @@ def with_present_names(robots: Sequence[Mapping[str, Any]], texts: Sequence[str]
     """
     present = {str(robot["name"]) for robot in robots}
     result = list(texts)
-    for old, new in ((str(robot["old_name"]), str(robot["name"])) for robot in robots if "old_name" in robot):
+    for old, new in _old_names(robots).items():
         begin, _, end = separator.partition("{}")
         pattern = re.compile(rf"{begin or '^'}{old}{re.escape(end) or '(?=,|$)'}")
         if old in present or not any(pattern.search(word) for word in result):
@@ -145,8 +149,6 @@ def shared_out(
     if options.get("preset") is not None:
         raise ModelError("--preset: with several robots, expected preset = in each [[robot]] of a scenario")
     built = [{"profile": options.get("sensors", "ideal"), **robot} for robot in robots]
-    for item in built:
-        item.pop("old_name", None)
     names = [str(entry["name"]) for entry in built]
     for item in built:
         builder(item["robot"])

@@ -239,7 +239,7 @@ class Variant:
 
         Parameters
         ----------
-        **given : object
+        **values : object
             Parameters that changed.
         """
         parameters = with_chains(self._full.parameters, self.manta.parameters.chains)

@@ -471,7 +471,7 @@ class Manta(KernelPlant):
 
         Parameters
         ----------
-        **given : array_like
+        **provided : array_like
             By the names of the outputs: position (3,) m, quaternion (4,), velocity (3,) m/s and angular_velocity (3,)
             rad/s in body axes, rod_angle (4,) rad and rod_rate (4,) rad/s, joint_position and joint_velocity (2, links,
             chains).
@@ -550,7 +550,7 @@ class Manta(KernelPlant):
 
         Parameters
         ----------
-        **given : object
+        **values : object
             New values by name.
 
         Raises

@@ -72,7 +72,7 @@ def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
             running.host.exchange, name="new", claim="*", token="secret", every=2, interpolation="linear"
         ) as link,
     ):
-        assert link.plant.surroundings
+        assert link.plant.environment
         link.report_metrics({"plans": 1})
         for state in link:
             link.command({})

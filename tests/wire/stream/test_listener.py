@@ -27,7 +27,7 @@ class Bench:
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         self.address = bound.getsockname()
-        self.listener = Listener([bound], 512, **({"most": 8} | options))
+        self.listener = Listener([bound], 512, **({"maximum": 8} | options))
 
     def peer(self, output: bytes = HELLO) -> socket.socket:
         peer = socket.create_connection(self.address, timeout=PATIENCE_S)
@@ -117,7 +117,7 @@ def test_nothing_more_is_read_from_one_that_waits(make: Callable[..., Bench]) ->
 
 
 def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> None:
-    bench = make(most=4)
+    bench = make(maximum=4)
     known = bench.peer(HELLO + message(b"known"))
     stored = bench.read_message()[0]
     bench.listener.attend(SocketCallbacks(lambda key: key == stored), 512)
@@ -229,7 +229,7 @@ def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Cal
 def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> None:
     """Connections that come, send something, and go or break off at any moment."""
     draw = random.Random(1)
-    bench = make(most=6, backlog=1 << 12)
+    bench = make(maximum=6, backlog=1 << 12)
     peers: list[socket.socket] = []
     parts = [HELLO, GREETING, ready(b"DEALER"), message(b"y" * 300), message(b"z", more=True), b"\xff" * 12, b"\x02",
              HELLO + message(b"x") * 30]  # fmt: skip
