@@ -66,7 +66,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
     ("title", "text", "value"),
     [
         ("Limits", "| message to the step socket | {} KiB |", limits.MAX_COMMAND_BYTES >> 10),
-        ("Limits", "{} KiB and twice the size of a snapshot", limits.MAX_EXCHANGE_BYTES >> 10),
+        ("Limits", "{} KiB plus twice the size of a snapshot", limits.MAX_EXCHANGE_BYTES >> 10),
         ("Limits", "| patterns in claim, in outputs | {},", limits.MAX_PATTERNS),
         ("Limits", "each of 1 to {} characters |", limits.MAX_PATTERN_LENGTH),
         ("Limits", "| entries of settable | {}:", limits.MAX_SETTABLE),
