@@ -32,7 +32,7 @@ MEASUREMENTS = {
     "environments": "environments",
     "mujoco": "mujoco",
     "fish": "fish",
-    "predictive_realtime": "predictive --seeds 0 --seconds 300",
+    "predictive_realtime": "predictive --seeds 0 --seconds 120",
     "soak_hour": "soak --duration 3600",
     "water": "water",
     "guards": "guards",
