@@ -32,7 +32,7 @@ MEASUREMENTS = {
     "environments": "environments",
     "mujoco": "mujoco",
     "fish": "fish",
-    "predictive_realtime": "predictive --seeds 0 --seconds 120",
+    "predictive_realtime": "predictive --seeds 0 --seconds 60",
     "soak_hour": "soak --duration 3600",
     "water": "water",
     "guards": "guards",
@@ -62,7 +62,7 @@ def main(as_json: bool = False, only: str = "", fish_model: str = "") -> int:
     Returns
     -------
     int
-        1 if a benchmark failed; its last result remains.
+        1 if a benchmark failed, whose last result remains, or had a finding, such as a silently wrong cell of `guards`.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def measure(name: str, arguments: list[str], folder: Path = RESULTS) -> str:
     Returns
     -------
     str
-        Reason why there is no result; '' where it is stored.
+        Reason why there is no result, or what is wrong with it; '' where all is well.
     """
     before = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now()}
     load = setting.load()
@@ -119,14 +119,16 @@ def measure(name: str, arguments: list[str], folder: Path = RESULTS) -> str:
         text=True,
         check=False,
     )
-    if run.returncode:
-        return f"rtmms bench ended with exit status {run.returncode}"
+    try:
+        measured = json.loads(run.stdout)
+    except ValueError:
+        return f"no result: rtmms bench ended with exit status {run.returncode}"
     command = f"rtmms bench {MEASUREMENTS.get(name, ' '.join(arguments))}"
     result: dict[str, Any] = {
-        **before, "load": [load, setting.load()], "command": command, **json.loads(run.stdout)
+        **before, "load": [load, setting.load()], "command": command, **measured
     }  # fmt: skip
     for key in UNSTORED:
         result.pop(key, None)
     with new_file_beside(folder / f"{name}.json") as path:
         path.write_text(json.dumps(result) + "\n", encoding="utf-8")
-    return ""
+    return f"stored, with a finding: rtmms bench ended with exit status {run.returncode}" if run.returncode else ""

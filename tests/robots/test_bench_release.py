@@ -61,6 +61,12 @@ def test_a_failed_benchmark_leaves_the_last_result(
     assert (tmp_path / "water.json").read_text() == "{}"
 
 
+def test_a_result_with_a_finding_is_stored_and_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(subprocess, "run", answering('{"counts": {"silent wrongs": 1}}', 1))
+    assert "exit status 1" in release.measure("guards", ["guards"], tmp_path)
+    assert json.loads((tmp_path / "guards.json").read_text())["counts"] == {"silent wrongs": 1}
+
+
 def test_a_wrong_name_and_a_changed_checkout_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownNameError, match="watre"):
         release.main(only="watre")
