@@ -36,7 +36,7 @@ MEASUREMENTS = {
     "soak_hour": "soak --duration 3600",
     "water": "water",
     "guards": "guards",
-    "predictive": "predictive --seeds 10",
+    "predictive": "predictive",
 }
 """Words of `rtmms bench` by the name of the stored result: first the measurements of time, then those of accuracy."""
 
