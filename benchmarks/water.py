@@ -569,7 +569,7 @@ def text(result: Mapping[str, Any]) -> str:
         Lines.
     """
     lines = [
-        ", ".join(f"{name} {number}" for name, number in result["versions"].items()),
+        "versions: " + ", ".join(f"{name} {number}" for name, number in result["versions"].items()),
         f"{'case':<60}{'closed form':>12}{'rtmms':>10}{'MuJoCo':>10}  {'unit':<6}MuJoCo is",
     ]
     lines += [
