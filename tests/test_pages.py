@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import click
@@ -138,6 +139,11 @@ def test_a_block_is_run_by_a_test_or_has_its_reason(block: Block) -> None:
                 json.loads(block.text)
         return
     assert block.page in RUN_BY, "neither run by a test (RUN_BY) nor excused (READ_ONLY)"
+
+
+@every("block", [block for block in BLOCKS if block.language in ("python", "toml", "json")])
+def test_a_block_can_be_read(block: Block) -> None:
+    {"python": ast.parse, "toml": tomllib.loads, "json": json.loads}[block.language](dedent(block.text))
 
 
 @every("page", RUN_BY)
