@@ -35,8 +35,8 @@ def test_rtmms_has_the_closed_form(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda item: item.name)
 def test_mujoco_is_right_where_the_page_has_it(case: Case) -> None:
     assert is_right(case, case.measure(by_mujoco)) == (case.name in RIGHT)
-    row = next(line for line in PAGE.splitlines() if line.startswith(f"| {case.name} "))
-    assert row.endswith("| right |" if case.name in RIGHT else "| wrong |")
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"{case.name} "))
+    assert row.endswith(" right" if case.name in RIGHT else " wrong")
 
 
 def test_the_page_has_the_numbers_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,13 +48,13 @@ def test_the_page_has_the_numbers_that_the_command_prints(capsys: pytest.Capture
         assert row["rtmms_is_right"]
         if not mujoco.__version__.startswith("4.0"):
             continue
-        line = next(line for line in PAGE.splitlines() if line.startswith(f"| {row['name']} "))
-        closed, ours, theirs = (float(cell) for cell in line.split("|")[2:5])
+        line = next(line for line in PAGE.splitlines() if line.startswith(f"{row['name']} "))
+        closed, ours, theirs = (float(cell) for cell in line.removeprefix(row["name"]).split()[:3])
         tiny = 1e-6
         assert closed == pytest.approx(row["closed_form"], rel=1e-3, abs=tiny)
         assert ours == pytest.approx(row["rtmms"], rel=1e-3, abs=tiny)
         assert theirs == pytest.approx(row["mujoco"], rel=1e-3, abs=tiny)
-    assert "MuJoCo 4.0" in PAGE, "the version whose numbers the page has"
+    assert ", mujoco 4.0" in PAGE, "the version whose numbers the page has"
 
 
 @pytest.mark.parametrize("half_axes", [(0.1, 0.1, 0.1), (0.3, 0.06, 0.06), (0.3, 0.1, 0.05)])

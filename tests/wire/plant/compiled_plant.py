@@ -113,7 +113,7 @@ class Run:
 
     def __init__(
         self, pace: Callable[[], Pace], claims: Sequence[str] = ("*",), *, steps: int = 300, plant: Any = None,
-        what: str = "pass", program: str = "", beside: LoopServices | None = None, observers: Any = (),
+        what: str = "pass", program: str = "", services: LoopServices | None = None, observers: Any = (),
         until: Callable[[Run], bool] | None = None, **policies: Any,
     ) -> None:  # fmt: skip
         self.plant = plant or Compiled()
@@ -136,7 +136,7 @@ class Run:
             self.statistics = Statistics()
             self.loop = Loop(
                 self.plant, self.server, MonotonicClock(), built, Policies(**policies), self.statistics, observers,
-                steps=steps, services=beside,
+                steps=steps, services=services,
             )  # fmt: skip
             self.codes: list[int] = []
             self._watch_codes()
