@@ -24,7 +24,7 @@ pictures: .venv/documented ## the pictures of docs/images that show robots; need
 frames: .venv/documented   ## the pictures of docs/images/frames
 	.venv/bin/python docs/site/frames.py
 
-notebooks: .venv/tested   ## the notebooks of docs/notebooks, run again, with what their cells say
+notebooks: .venv/tested   ## the notebooks of docs/notebooks, run again, with the outputs of their cells
 	.venv/bin/python docs/site/notebooks.py
 
 clean:

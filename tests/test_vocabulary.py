@@ -15,10 +15,14 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 """A part of an identifier: of tell_damage and LineTold as well as of a sentence."""
 _ALIAS = re.compile(r"^ +\w+ = Renamed\(.*$", re.M)
 """An old name that works for one version: it has to be there, and goes with that version."""
+TEXTS = (".py", ".md", ".toml", ".txt", ".ipynb", ".c", ".h", ".cpp", ".ino", ".js")
+"""Endings of the files that people read: also templates, notebooks, and clients in other languages."""
 OLD_NAMES = (
     ROOT / "docs/glossary.md", ROOT / "docs/migration.md", ROOT / "tests/wire/peer/test_old_names.py", Path(__file__)
 )  # fmt: skip
 """Files that list old names beside the new ones, or test them."""
+_PICTURE = re.compile(r'"(?:image/png|text/html)": .*')
+"""Output of a notebook that is no text of the project."""
 _LIBRARIES = re.compile(r"\bdef tell\(self\) -> int|\b(?:self|strategy)\.tell\b")
 """Names that libraries give: `tell` of a file, and of pycma's strategy."""
 
@@ -49,10 +53,10 @@ def found_words() -> list[str]:
     old = re.compile("|".join(map(re.escape, old_names())))
     for place in PLACES:
         for path in (ROOT / place).rglob("*"):
-            if path.suffix not in (".py", ".md", ".toml") or path in OLD_NAMES:
+            if path.suffix not in TEXTS or path in OLD_NAMES or "node_modules" in path.parts:
                 continue
             text = path.name + "\n" + path.read_text(encoding="utf-8", errors="replace")
-            for allowed in (_ALIAS, _LIBRARIES, old):
+            for allowed in (_ALIAS, _LIBRARIES, _PICTURE, old):
                 text = allowed.sub("", text)
             arguments = sorted({part for part in parts_of(text) if part in replaced})
             result += [f"{path.relative_to(ROOT)}: {', '.join(arguments)}"] if arguments else []

@@ -3,7 +3,7 @@
  *   gcc -std=c11 -Wall -Wextra -Werror -O2 client.c -o client -lzmq -lmsgpackc -lm     (libzmq3-dev, libmsgpack-dev)
  *   ./client [ENDPOINT [STEPS]]                                                        tcp://127.0.0.1:9870, no end
  *
- * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it says bye), or the plant sent bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
+ * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it sends bye), or the plant sent bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
  */
 #include <math.h>
 #include <signal.h>
@@ -91,8 +91,8 @@ static bool text(const msgpack_object *value, char *out, size_t room) {
 }
 
 static bool is(const msgpack_object *message, const char *type) {
-    char said[32];
-    return text(field(message, "type"), said, sizeof said) && strcmp(said, type) == 0;
+    char content[32];
+    return text(field(message, "type"), content, sizeof content) && strcmp(content, type) == 0;
 }
 
 /* -- writing ------------------------------------------------------------------------------------------------------ */
@@ -150,7 +150,7 @@ static void read_token(const char *endpoint, char *token, size_t room) {
 
 /* The next message, or false after the time (-1: none). It is valid until the next call for the same `into` and `kept`.
  * ends  a monitor that speaks when the plant closes its connection; NULL for none */
-static bool hear(void *socket, void *ends, int wait_ms, zmq_msg_t *into, msgpack_unpacked *kept) {
+static bool receive(void *socket, void *ends, int wait_ms, zmq_msg_t *into, msgpack_unpacked *kept) {
     zmq_pollitem_t items[] = {{socket, 0, ZMQ_POLLIN, 0}, {ends, 0, ZMQ_POLLIN, 0}};
     if (zmq_poll(items, ends ? 2 : 1, wait_ms) <= 0) return false;
     if (!(items[0].revents & ZMQ_POLLIN)) die(1, "the plant is gone: its connection closed without a bye");
@@ -163,7 +163,7 @@ static bool hear(void *socket, void *ends, int wait_ms, zmq_msg_t *into, msgpack
     return true;
 }
 
-static void say_hello(void *door, const char *endpoint) {
+static void send_hello(void *exchange, const char *endpoint) {
     char token[257];
     read_token(endpoint, token, sizeof token); /* each time: the plant may only now have made it */
     msgpack_sbuffer frame;
@@ -179,7 +179,7 @@ static void say_hello(void *door, const char *endpoint) {
     msgpack_pack_array(&to, 1);
     put_text(&to, "*");
     put_field(&to, "token", token);
-    zmq_send(door, frame.data, frame.size, 0);
+    zmq_send(exchange, frame.data, frame.size, 0);
     msgpack_sbuffer_destroy(&frame);
 }
 
@@ -204,14 +204,14 @@ static void read_welcome(const msgpack_object *message, Welcome *welcome) {
     }
 }
 
-static void greet(void *door, const char *endpoint, Welcome *welcome) {
+static void greet(void *exchange, const char *endpoint, Welcome *welcome) {
     zmq_msg_t into;
     msgpack_unpacked kept;
     zmq_msg_init(&into);
     msgpack_unpacked_init(&kept);
     for (int waited = 0; waited < PATIENCE_MS && !stopped; waited += HELLO_AGAIN_MS) {
-        say_hello(door, endpoint);
-        if (!hear(door, NULL, HELLO_AGAIN_MS, &into, &kept)) continue;
+        send_hello(exchange, endpoint);
+        if (!receive(exchange, NULL, HELLO_AGAIN_MS, &into, &kept)) continue;
         if (is(&kept.data, "welcome")) {
             read_welcome(&kept.data, welcome);
             msgpack_unpacked_destroy(&kept);
@@ -248,7 +248,7 @@ static void send_command(void *data, int64_t seq, int64_t step, double time_s, c
     msgpack_sbuffer_destroy(&frame);
 }
 
-/* Until the plant says bye, we are stopped, or so many steps are answered; returns how many were. */
+/* Until the plant sends bye, we are stopped, or so many steps are answered; returns how many were. */
 static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t steps) {
     zmq_msg_t into;
     msgpack_unpacked kept;
@@ -259,21 +259,21 @@ static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t ste
     while (!over && !stopped && (steps < 0 || answered < steps)) {
         int64_t newest = INT64_MIN;
         double time_s = 0.0;
-        int wait_ms = LOOK_MS; /* and again: a plant that is paused says nothing for as long as it likes */
-        while (hear(data, ends, wait_ms, &into, &kept)) { /* all that is there: the newest state is the one to answer */
+        int wait_ms = LOOK_MS; /* and again: a paused plant sends nothing */
+        while (receive(data, ends, wait_ms, &into, &kept)) { /* all that is there: the newest state is the one to answer */
             const msgpack_object *message = &kept.data;
-            char said[512];
+            char content[512];
             if (is(message, "state")) {
                 const msgpack_object *applied = field(message, "applied");
                 newest = integer(field(message, "step"), INT64_MIN);
                 time_s = number(field(message, "timestamp"), 0.0);
-                missed += text(field(applied, "policy"), said, sizeof said) && said[0] != '\0';
+                missed += text(field(applied, "policy"), content, sizeof content) && content[0] != '\0';
             } else if (is(message, "error")) {
-                text(field(message, "text"), said, sizeof said);
-                fprintf(stderr, "client: refused: %s\n", said);
+                text(field(message, "text"), content, sizeof content);
+                fprintf(stderr, "client: refused: %s\n", content);
             } else if (is(message, "bye")) {
-                text(field(message, "reason"), said, sizeof said);
-                printf("the plant sent bye: %s\n", said);
+                text(field(message, "reason"), content, sizeof content);
+                printf("the plant sent bye: %s\n", content);
                 over = true;
             }
             wait_ms = 0;
@@ -290,7 +290,7 @@ static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t ste
     return answered;
 }
 
-static void say_bye(void *data) {
+static void send_bye(void *data) {
     msgpack_sbuffer frame;
     msgpack_packer to;
     msgpack_sbuffer_init(&frame);
@@ -325,19 +325,19 @@ int main(int count, char **words) {
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
     Welcome welcome = {0};
-    void *context = zmq_ctx_new(), *door = dealer(context, endpoint, NULL);
-    greet(door, endpoint, &welcome);
+    void *context = zmq_ctx_new(), *exchange = dealer(context, endpoint, NULL);
+    greet(exchange, endpoint, &welcome);
     printf("driving %d actuators of %s, %s, dt %g s\n", welcome.actuators, welcome.robot, welcome.mode, welcome.dt);
     void *data = dealer(context, welcome.step_endpoint, welcome.identity), *ends = zmq_socket(context, ZMQ_PAIR);
     zmq_socket_monitor(data, "inproc://ends", ZMQ_EVENT_DISCONNECTED);
     zmq_connect(ends, "inproc://ends");
     int64_t answered = drive(data, ends, &welcome, steps);
-    say_bye(data);
+    send_bye(data);
     printf("%lld states answered\n", (long long)answered);
     zmq_socket_monitor(data, NULL, 0);
     zmq_close(ends);
     zmq_close(data);
-    zmq_close(door);
+    zmq_close(exchange);
     zmq_ctx_term(context);
     return 0;
 }

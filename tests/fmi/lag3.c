@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     Lag now;
     fmi3InstanceEnvironment environment;
-    fmi3LogMessageCallback say;
+    fmi3LogMessageCallback log_message;
 } Instance;
 
 static const Lag START = {0.0, {0.0, 0.0}, 2.0, 0.0, 1, 0, 0};
@@ -26,16 +26,16 @@ const char *fmi3GetVersion(void) { return "3.0"; }
 
 fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible,
     fmi3Boolean logging, fmi3Boolean events, fmi3Boolean early, const fmi3ValueReference required[], size_t n,
-    fmi3InstanceEnvironment environment, fmi3LogMessageCallback say, fmi3IntermediateUpdateCallback update)
+    fmi3InstanceEnvironment environment, fmi3LogMessageCallback log_message, fmi3IntermediateUpdateCallback update)
 {
-    Instance *made = calloc(1, sizeof *made);
+    Instance *instance = calloc(1, sizeof *instance);
     (void)name, (void)resources, (void)visible, (void)logging, (void)events, (void)early, (void)required, (void)n;
     (void)update;
-    if (made == NULL || strcmp(token, "lag") != 0) return NULL;
-    made->now = START;
-    made->environment = environment;
-    made->say = say;
-    return made;
+    if (instance == NULL || strcmp(token, "lag") != 0) return NULL;
+    instance->now = START;
+    instance->environment = environment;
+    instance->log_message = log_message;
+    return instance;
 }
 void fmi3FreeInstance(fmi3Instance instance) { free(instance); }
 
@@ -109,7 +109,7 @@ fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 time, fmi3Float64 h, fm
     *event = *early = fmi3False;
     *terminate = now->x > 10.0;
     if (fabs(now->x) > 100.0) {
-        me->say(me->environment, fmi3Error, "logStatusError", "the lag burst");
+        me->log_message(me->environment, fmi3Error, "logStatusError", "the lag burst");
         return fmi3Error;
     }
     return fmi3OK;

@@ -105,7 +105,7 @@ static void send_frame(uint8_t *payload, uint8_t size) { /* payload has room for
 /* -- control ------------------------------------------------------------------------------------------------------ */
 
 static uint8_t seq;
-static uint32_t heard_ms;
+static uint32_t received_ms;
 static bool lit;
 
 static void answer(const State &state) {
@@ -133,7 +133,7 @@ static void take(const uint8_t *payload) {
   state.height_m = get_f32(payload + 9);
   state.ok = payload[13] == 1;
   if (!state.ok) return;
-  heard_ms = millis();
+  received_ms = millis();
   lit = true;
   answer(state);
 }
@@ -165,6 +165,6 @@ void setup() {
 
 void loop() {
   while (Serial.available() > 0) take_byte((uint8_t)Serial.read());
-  if (lit && millis() - heard_ms > PATIENCE_MS) lit = false;
+  if (lit && millis() - received_ms > PATIENCE_MS) lit = false;
   digitalWrite(LED_BUILTIN, lit ? HIGH : LOW);
 }

@@ -9,7 +9,7 @@ enum { LOW, HIGH, OUTPUT, LED_BUILTIN = 13 };
 
 struct SerialLine {
   int descriptor;
-  uint8_t heard[64]; /* as an Uno's */
+  uint8_t received[64]; /* as an Uno's */
   size_t from, count;
   unsigned long baud;
   void begin(unsigned long rate) { baud = rate; }

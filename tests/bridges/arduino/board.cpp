@@ -1,5 +1,5 @@
 /* A board: runs a sketch with its serial line on the file descriptor that is the first word, until that is closed.
- * Says LED 1 and LED 0 on standard output as the LED goes on and off. */
+ * Prints LED 1 and LED 0 on standard output as the LED goes on and off. */
 #include "Arduino.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ int SerialLine::available() {
   if (count == 0) {
     pollfd ready = {descriptor, POLLIN, 0};
     if (poll(&ready, 1, 1) > 0) {
-      ssize_t size = ::read(descriptor, heard, sizeof heard);
+      ssize_t size = ::read(descriptor, received, sizeof received);
       if (size <= 0 && errno != EINTR) closed = true;
       from = 0;
       count = size > 0 ? (size_t)size : 0;
@@ -28,7 +28,7 @@ int SerialLine::available() {
 int SerialLine::read() {
   if (count == 0) return -1;
   count--;
-  return heard[from++];
+  return received[from++];
 }
 
 size_t SerialLine::write(const uint8_t *data, size_t size) {

@@ -11,7 +11,7 @@ static msgpack_object field(const msgpack_object *map, const char *name) {
     return (msgpack_object){.type = MSGPACK_OBJECT_NIL};
 }
 
-static void text(msgpack_packer *to, const char *said) { msgpack_pack_str_with_body(to, said, strlen(said)); }
+static void text(msgpack_packer *to, const char *content) { msgpack_pack_str_with_body(to, content, strlen(content)); }
 
 static void read_map(zframe_t *frame, msgpack_unpacked *into) {
     msgpack_unpacked_init(into);
@@ -25,10 +25,10 @@ static bool is(const msgpack_object *map, const char *kind) {
     return type.via.str.size == strlen(kind) && !memcmp(type.via.str.ptr, kind, strlen(kind));
 }
 
-static void send_all(zsock_t *socket, msgpack_sbuffer *said) {
-    zframe_t *frame = zframe_new(said->data, said->size);
+static void send_all(zsock_t *socket, msgpack_sbuffer *content) {
+    zframe_t *frame = zframe_new(content->data, content->size);
     zframe_send(&frame, socket, 0);
-    msgpack_sbuffer_clear(said);
+    msgpack_sbuffer_clear(content);
 }
 
 int main(int count, char **words) {
@@ -38,18 +38,18 @@ int main(int count, char **words) {
     if (!file || !fgets(token, sizeof token, file)) return 2;
     fclose(file);
     token[strcspn(token, "\n")] = 0;
-    zsock_t *door = zsock_new_dealer(words[1]);
-    msgpack_sbuffer said;
+    zsock_t *exchange = zsock_new_dealer(words[1]);
+    msgpack_sbuffer content;
     msgpack_packer to;
-    msgpack_sbuffer_init(&said);
-    msgpack_packer_init(&to, &said, msgpack_sbuffer_write);
+    msgpack_sbuffer_init(&content);
+    msgpack_packer_init(&to, &content, msgpack_sbuffer_write);
     msgpack_pack_map(&to, 5);
     text(&to, "type"), text(&to, "hello"), text(&to, "protocol"), msgpack_pack_int(&to, 1);
     text(&to, "name"), text(&to, "czmq"), text(&to, "token"), text(&to, token);
     text(&to, "claim"), msgpack_pack_array(&to, 1), text(&to, "*");
-    send_all(door, &said);
+    send_all(exchange, &content);
     msgpack_unpacked welcome;
-    zframe_t *frame = zframe_recv(door);
+    zframe_t *frame = zframe_recv(exchange);
     read_map(frame, &welcome);
     if (!is(&welcome.data, "welcome")) return 1;
     msgpack_object identity = field(&welcome.data, "identity"), at = field(&welcome.data, "step_endpoint");
@@ -59,9 +59,9 @@ int main(int count, char **words) {
     if (zsock_connect(data, "%s", endpoint)) return 1;
     int64_t seq = 0, answered = 0;
     for (;;) {
-        zframe_t *heard = zframe_recv(data);
+        zframe_t *received = zframe_recv(data);
         msgpack_unpacked state;
-        read_map(heard, &state);
+        read_map(received, &state);
         if (!is(&state.data, "state")) break;
         int64_t step = field(&state.data, "step").via.i64;
         msgpack_object granted = field(&welcome.data, "granted");
@@ -71,13 +71,13 @@ int main(int count, char **words) {
         text(&to, "step"), msgpack_pack_int64(&to, step), text(&to, "values"), msgpack_pack_map(&to, driven);
         for (uint32_t k = 0; k < driven; k++)
             msgpack_pack_object(&to, granted.via.array.ptr[k]), msgpack_pack_double(&to, 0.1);
-        send_all(data, &said);
+        send_all(data, &content);
         answered += step >= 0;
         msgpack_unpacked_destroy(&state);
-        zframe_destroy(&heard);
+        zframe_destroy(&received);
     }
     printf("%lld states answered\n", (long long)answered);
     zsock_destroy(&data);
-    zsock_destroy(&door);
+    zsock_destroy(&exchange);
     return 0;
 }

@@ -4,22 +4,22 @@ const zmq = require("zeromq");
 const { encode, decode } = require("@msgpack/msgpack");
 
 async function main(exchange, tokenFile) {
-  const door = new zmq.Dealer({ linger: 0 });
-  door.connect(exchange);
+  const exchange = new zmq.Dealer({ linger: 0 });
+  exchange.connect(exchange);
   const token = fs.readFileSync(tokenFile, "ascii").trim();
-  await door.send(encode({ type: "hello", protocol: 1, name: "zeromq.js", claim: ["*"], token }));
-  const welcome = decode((await door.receive())[0]);
+  await exchange.send(encode({ type: "hello", protocol: 1, name: "zeromq.js", claim: ["*"], token }));
+  const welcome = decode((await exchange.receive())[0]);
   if (welcome.type !== "welcome") throw new Error(welcome.text);
   const data = new zmq.Dealer({ linger: 1000, routingId: Buffer.from(welcome.identity) });
   data.connect(welcome.step_endpoint);
   let seq = 0, answered = 0;
   for await (const [frame] of data) {
-    const said = decode(frame);
-    if (said.type === "bye") break;
-    if (said.type !== "state") throw new Error(said.text);
-    const values = said.step < 0 ? {} : Object.fromEntries(welcome.granted.map((name) => [name, 0.1]));
-    await data.send(encode({ type: "command", seq: ++seq, step: said.step, values }));
-    answered += said.step >= 0;
+    const message = decode(frame);
+    if (message.type === "bye") break;
+    if (message.type !== "state") throw new Error(message.text);
+    const values = message.step < 0 ? {} : Object.fromEntries(welcome.granted.map((name) => [name, 0.1]));
+    await data.send(encode({ type: "command", seq: ++seq, step: message.step, values }));
+    answered += message.step >= 0;
   }
   console.log(`${answered} states answered`);
   process.exit(0);
