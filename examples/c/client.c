@@ -3,7 +3,8 @@
  *   gcc -std=c11 -Wall -Wextra -Werror -O2 client.c -o client -lzmq -lmsgpackc -lm     (libzmq3-dev, libmsgpack-dev)
  *   ./client [ENDPOINT [STEPS]]                                                        tcp://127.0.0.1:9870, no end
  *
- * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it sends bye), or the plant sent bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
+ * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it sends bye), or the plant sent bye;
+ * 1 the plant refused the client, closed, or never answered; 2 wrong arguments.
  */
 #include <math.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include <msgpack.h>
 #include <zmq.h>
 
-enum { MOST_ACTUATORS = 64, NAME = 128, PATIENCE_MS = 10000, HELLO_AGAIN_MS = 2000, LOOK_MS = 500 };
+enum { MAX_ACTUATORS = 64, NAME = 128, PATIENCE_MS = 10000, HELLO_AGAIN_MS = 2000, POLL_MS = 500 };
 
 typedef struct {
     char name[NAME];
@@ -29,14 +30,14 @@ typedef struct {
     char identity[16], step_endpoint[256], robot[NAME], mode[16];
     double dt;
     int actuators;
-    Actuator actuator[MOST_ACTUATORS];
+    Actuator actuator[MAX_ACTUATORS];
 } Welcome;
 
 static volatile sig_atomic_t stopped;
 
 static void stop(int number) {
     (void)number;
-    stopped = 1; /* whatever waits is interrupted; a second one ends us at once */
+    stopped = 1; /* a blocking call returns; a second signal ends the program at once */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
 }
@@ -51,14 +52,14 @@ static void die(int status, const char *format, ...) {
     exit(status);
 }
 
-/* -- reading maps: fields that we do not know are passed over ----------------------------------------------------- */
+/* -- reading maps: unknown fields are ignored ----------------------------------------------------- */
 
 static const msgpack_object *field(const msgpack_object *map, const char *key) {
     if (map == NULL || map->type != MSGPACK_OBJECT_MAP) return NULL;
     for (uint32_t i = 0; i < map->via.map.size; i++) {
-        const msgpack_object *found = &map->via.map.ptr[i].key;
-        if (found->type == MSGPACK_OBJECT_STR && found->via.str.size == strlen(key) &&
-            memcmp(found->via.str.ptr, key, found->via.str.size) == 0)
+        const msgpack_object *name = &map->via.map.ptr[i].key;
+        if (name->type == MSGPACK_OBJECT_STR && name->via.str.size == strlen(key) &&
+            memcmp(name->via.str.ptr, key, name->via.str.size) == 0)
             return &map->via.map.ptr[i].val;
     }
     return NULL;
@@ -122,7 +123,7 @@ static bool is_plain(char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.';
 }
 
-/* Empty where there is none: a plant that asks for keys, or another user's, or none at all. */
+/* Empty if no file exists: the plant uses keys, runs as another user, or does not run. */
 static void read_token(const char *endpoint, char *token, size_t room) {
     char plain[512], path[1024];
     size_t n = 0;
@@ -148,24 +149,24 @@ static void read_token(const char *endpoint, char *token, size_t room) {
 
 /* -- the protocol ------------------------------------------------------------------------------------------------- */
 
-/* The next message, or false after the time (-1: none). It is valid until the next call for the same `into` and `kept`.
- * ends  a monitor that speaks when the plant closes its connection; NULL for none */
-static bool receive(void *socket, void *ends, int wait_ms, zmq_msg_t *into, msgpack_unpacked *kept) {
-    zmq_pollitem_t items[] = {{socket, 0, ZMQ_POLLIN, 0}, {ends, 0, ZMQ_POLLIN, 0}};
-    if (zmq_poll(items, ends ? 2 : 1, wait_ms) <= 0) return false;
+/* Receive the next message; false after wait_ms (-1: no limit). The next call with `into` and `unpacked` overwrites it.
+ * monitor: socket that receives an event when the plant closes its connection; NULL for none */
+static bool receive(void *socket, void *monitor, int wait_ms, zmq_msg_t *into, msgpack_unpacked *unpacked) {
+    zmq_pollitem_t items[] = {{socket, 0, ZMQ_POLLIN, 0}, {monitor, 0, ZMQ_POLLIN, 0}};
+    if (zmq_poll(items, monitor ? 2 : 1, wait_ms) <= 0) return false;
     if (!(items[0].revents & ZMQ_POLLIN)) die(1, "the plant is gone: its connection closed without a bye");
     if (zmq_msg_recv(into, socket, ZMQ_DONTWAIT) < 0) return false;
     size_t at = 0;
-    msgpack_unpacked_destroy(kept);
-    msgpack_unpacked_init(kept);
-    if (msgpack_unpack_next(kept, zmq_msg_data(into), zmq_msg_size(into), &at) != MSGPACK_UNPACK_SUCCESS)
-        kept->data.type = MSGPACK_OBJECT_NIL; /* has no fields, and so is of no type that we know */
+    msgpack_unpacked_destroy(unpacked);
+    msgpack_unpacked_init(unpacked);
+    if (msgpack_unpack_next(unpacked, zmq_msg_data(into), zmq_msg_size(into), &at) != MSGPACK_UNPACK_SUCCESS)
+        unpacked->data.type = MSGPACK_OBJECT_NIL; /* not a map: no known type */
     return true;
 }
 
 static void send_hello(void *exchange, const char *endpoint) {
     char token[257];
-    read_token(endpoint, token, sizeof token); /* each time: the plant may only now have made it */
+    read_token(endpoint, token, sizeof token); /* each time: the plant may only now have written it */
     msgpack_sbuffer frame;
     msgpack_packer to;
     msgpack_sbuffer_init(&frame);
@@ -187,18 +188,18 @@ static void read_welcome(const msgpack_object *message, Welcome *welcome) {
     const msgpack_object *identity = field(message, "identity"), *all = field(message, "actuators");
     if (identity == NULL || identity->type != MSGPACK_OBJECT_BIN || identity->via.bin.size != 16 || all == NULL ||
         all->type != MSGPACK_OBJECT_ARRAY || !text(field(message, "step_endpoint"), welcome->step_endpoint, 256))
-        die(1, "a welcome that cannot be understood");
+        die(1, "expected a welcome with identity, actuators and step_endpoint");
     memcpy(welcome->identity, identity->via.bin.ptr, 16);
     text(field(message, "robot"), welcome->robot, sizeof welcome->robot);
     text(field(message, "mode"), welcome->mode, sizeof welcome->mode);
     welcome->dt = number(field(message, "dt"), 0.0);
-    for (uint32_t i = 0; i < all->via.array.size && welcome->actuators < MOST_ACTUATORS; i++) {
-        const msgpack_object *one = &all->via.array.ptr[i];
+    for (uint32_t i = 0; i < all->via.array.size && welcome->actuators < MAX_ACTUATORS; i++) {
+        const msgpack_object *actuator = &all->via.array.ptr[i];
         Actuator *a = &welcome->actuator[welcome->actuators];
-        if (!text(field(one, "name"), a->name, sizeof a->name)) continue;
-        a->neutral = number(field(one, "neutral"), 0.0);
-        double up = number(field(one, "upper"), a->neutral + 0.1) - a->neutral;
-        double down = a->neutral - number(field(one, "lower"), a->neutral - 0.1);
+        if (!text(field(actuator, "name"), a->name, sizeof a->name)) continue;
+        a->neutral = number(field(actuator, "neutral"), 0.0);
+        double up = number(field(actuator, "upper"), a->neutral + 0.1) - a->neutral;
+        double down = a->neutral - number(field(actuator, "lower"), a->neutral - 0.1);
         a->swing = 0.5 * fmin(up, down);
         welcome->actuators++;
     }
@@ -206,20 +207,20 @@ static void read_welcome(const msgpack_object *message, Welcome *welcome) {
 
 static void greet(void *exchange, const char *endpoint, Welcome *welcome) {
     zmq_msg_t into;
-    msgpack_unpacked kept;
+    msgpack_unpacked unpacked;
     zmq_msg_init(&into);
-    msgpack_unpacked_init(&kept);
+    msgpack_unpacked_init(&unpacked);
     for (int waited = 0; waited < PATIENCE_MS && !stopped; waited += HELLO_AGAIN_MS) {
         send_hello(exchange, endpoint);
-        if (!receive(exchange, NULL, HELLO_AGAIN_MS, &into, &kept)) continue;
-        if (is(&kept.data, "welcome")) {
-            read_welcome(&kept.data, welcome);
-            msgpack_unpacked_destroy(&kept);
+        if (!receive(exchange, NULL, HELLO_AGAIN_MS, &into, &unpacked)) continue;
+        if (is(&unpacked.data, "welcome")) {
+            read_welcome(&unpacked.data, welcome);
+            msgpack_unpacked_destroy(&unpacked);
             zmq_msg_close(&into);
             return;
         }
         char why[512];
-        text(field(&kept.data, "text"), why, sizeof why);
+        text(field(&unpacked.data, "text"), why, sizeof why);
         die(1, "refused: %s", why);
     }
     die(1, stopped ? "stopped before a plant answered at '%s'" : "no plant answered at '%s'", endpoint);
@@ -248,20 +249,20 @@ static void send_command(void *data, int64_t seq, int64_t step, double time_s, c
     msgpack_sbuffer_destroy(&frame);
 }
 
-/* Until the plant sends bye, we are stopped, or so many steps are answered; returns how many were. */
-static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t steps) {
+/* Answer states until the plant sends bye, a signal arrives, or `steps` are answered. Returns the number of answers. */
+static int64_t drive(void *data, void *monitor, const Welcome *welcome, int64_t steps) {
     zmq_msg_t into;
-    msgpack_unpacked kept;
+    msgpack_unpacked unpacked;
     zmq_msg_init(&into);
-    msgpack_unpacked_init(&kept);
+    msgpack_unpacked_init(&unpacked);
     int64_t seq = 0, answered = 0, missed = 0;
     bool over = false;
     while (!over && !stopped && (steps < 0 || answered < steps)) {
         int64_t newest = INT64_MIN;
         double time_s = 0.0;
-        int wait_ms = LOOK_MS; /* and again: a paused plant sends nothing */
-        while (receive(data, ends, wait_ms, &into, &kept)) { /* all that is there: the newest state is the one to answer */
-            const msgpack_object *message = &kept.data;
+        int wait_ms = POLL_MS; /* then it polls again: a paused plant sends nothing */
+        while (receive(data, monitor, wait_ms, &into, &unpacked)) { /* the client answers the newest state that has arrived */
+            const msgpack_object *message = &unpacked.data;
             char content[512];
             if (is(message, "state")) {
                 const msgpack_object *applied = field(message, "applied");
@@ -285,7 +286,7 @@ static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t ste
         if (newest % 1000 == 0) printf("step %lld, t = %.3f s\n", (long long)newest, time_s);
     }
     if (missed) printf("a policy stood in for %lld commands\n", (long long)missed);
-    msgpack_unpacked_destroy(&kept);
+    msgpack_unpacked_destroy(&unpacked);
     zmq_msg_close(&into);
     return answered;
 }
@@ -304,23 +305,23 @@ static void send_bye(void *data) {
 
 static void *dealer(void *context, const char *endpoint, const char *identity) {
     void *socket = zmq_socket(context, ZMQ_DEALER);
-    int linger_ms = 500, one = 1, few = 32;
+    int linger_ms = 500, enabled = 1, few = 32;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one);
+    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &enabled, sizeof enabled);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &few, sizeof few);
     zmq_setsockopt(socket, ZMQ_RCVHWM, &few, sizeof few);
     zmq_setsockopt(socket, ZMQ_SNDTIMEO, &(int){PATIENCE_MS}, sizeof(int));
-    if (strchr(endpoint, '[')) zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
+    if (strchr(endpoint, '[')) zmq_setsockopt(socket, ZMQ_IPV6, &enabled, sizeof enabled);
     if (identity) zmq_setsockopt(socket, ZMQ_ROUTING_ID, identity, 16); /* before connecting */
     if (zmq_connect(socket, endpoint) != 0) die(2, "cannot connect to '%s': %s", endpoint, zmq_strerror(zmq_errno()));
     return socket;
 }
 
-int main(int count, char **words) {
-    const char *endpoint = count > 1 ? words[1] : "tcp://127.0.0.1:9870";
-    char *rest = NULL;
-    int64_t steps = count > 2 ? strtoll(words[2], &rest, 10) : -1;
-    if (count > 3 || (rest && (*rest || steps < 1))) die(2, "expected: client [ENDPOINT [STEPS]]");
+int main(int count, char **arguments) {
+    const char *endpoint = count > 1 ? arguments[1] : "tcp://127.0.0.1:9870";
+    char *end = NULL;
+    int64_t steps = count > 2 ? strtoll(arguments[2], &end, 10) : -1;
+    if (count > 3 || (end && (*end || steps < 1))) die(2, "expected: client [ENDPOINT [STEPS]]");
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
@@ -328,14 +329,14 @@ int main(int count, char **words) {
     void *context = zmq_ctx_new(), *exchange = dealer(context, endpoint, NULL);
     greet(exchange, endpoint, &welcome);
     printf("driving %d actuators of %s, %s, dt %g s\n", welcome.actuators, welcome.robot, welcome.mode, welcome.dt);
-    void *data = dealer(context, welcome.step_endpoint, welcome.identity), *ends = zmq_socket(context, ZMQ_PAIR);
-    zmq_socket_monitor(data, "inproc://ends", ZMQ_EVENT_DISCONNECTED);
-    zmq_connect(ends, "inproc://ends");
-    int64_t answered = drive(data, ends, &welcome, steps);
+    void *data = dealer(context, welcome.step_endpoint, welcome.identity), *monitor = zmq_socket(context, ZMQ_PAIR);
+    zmq_socket_monitor(data, "inproc://monitor", ZMQ_EVENT_DISCONNECTED);
+    zmq_connect(monitor, "inproc://monitor");
+    int64_t answered = drive(data, monitor, &welcome, steps);
     send_bye(data);
     printf("%lld states answered\n", (long long)answered);
     zmq_socket_monitor(data, NULL, 0);
-    zmq_close(ends);
+    zmq_close(monitor);
     zmq_close(data);
     zmq_close(exchange);
     zmq_ctx_term(context);

@@ -16,11 +16,11 @@ const char *fmi2GetVersion(void) { return "2.0"; }
 fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
     const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging)
 {
-    Lag *made = calloc(1, sizeof *made);
+    Lag *instance = calloc(1, sizeof *instance);
     (void)name, (void)type, (void)resources, (void)functions, (void)visible, (void)logging;
-    if (made == NULL || strcmp(guid, "lag") != 0) return NULL;
-    made->gain = 2.0;
-    return made;
+    if (instance == NULL || strcmp(guid, "lag") != 0) return NULL;
+    instance->gain = 2.0;
+    return instance;
 }
 void fmi2FreeInstance(fmi2Component c) { free(c); }
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean a, fmi2Real b, fmi2Real start, fmi2Boolean d, fmi2Real e)

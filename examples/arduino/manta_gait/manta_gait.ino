@@ -20,7 +20,7 @@ const uint8_t LONGEST = 20;                       /* of a frame: payload, 2 of t
 const float PI_F = 3.14159265f;
 const float AMPLITUDE = 0.5f, LEAD = 0.7f; /* rad, of the rods; by which the front ones lead */
 const uint32_t CYCLE_MS = 2000, SOFT_MS = 1000;
-const float HEIGHT_M = 0.0f, GAIN = 0.3f, MOST = 0.15f; /* of the height: rad a metre, and rad at most */
+const float HEIGHT_M = 0.0f, GAIN = 0.3f, MAX_ANGLE = 0.15f; /* of the height: rad a metre, and rad at most */
 const uint32_t PATIENCE_MS = 500;
 
 struct State {
@@ -111,7 +111,7 @@ static bool lit;
 static void answer(const State &state) {
   float soft = state.time_ms < SOFT_MS ? (float)state.time_ms / SOFT_MS : 1.0f;
   float cycle = 2.0f * PI_F * (float)(state.time_ms % CYCLE_MS) / CYCLE_MS;
-  float bias = constrain(GAIN * (state.height_m - HEIGHT_M), -MOST, MOST);
+  float bias = constrain(GAIN * (state.height_m - HEIGHT_M), -MAX_ANGLE, MAX_ANGLE);
   float front = soft * AMPLITUDE * sinf(cycle + LEAD) + bias;
   float back = soft * AMPLITUDE * sinf(cycle) + bias;
   uint8_t payload[COMMAND_SIZE + 2];

@@ -58,8 +58,8 @@ void digitalWrite(int, int level) {
   last = level;
 }
 
-int main(int, char **words) {
-  Serial.descriptor = atoi(words[1]);
+int main(int, char **arguments) {
+  Serial.descriptor = atoi(arguments[1]);
   setup();
   while (!closed) loop();
   return 0;

@@ -31,14 +31,14 @@ static void send_all(zsock_t *socket, msgpack_sbuffer *content) {
     msgpack_sbuffer_clear(content);
 }
 
-int main(int count, char **words) {
+int main(int count, char **arguments) {
     if (count != 3) return 2;
     char token[80] = "";
-    FILE *file = fopen(words[2], "r");
+    FILE *file = fopen(arguments[2], "r");
     if (!file || !fgets(token, sizeof token, file)) return 2;
     fclose(file);
     token[strcspn(token, "\n")] = 0;
-    zsock_t *exchange = zsock_new_dealer(words[1]);
+    zsock_t *exchange = zsock_new_dealer(arguments[1]);
     msgpack_sbuffer content;
     msgpack_packer to;
     msgpack_sbuffer_init(&content);

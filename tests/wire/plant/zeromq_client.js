@@ -3,9 +3,9 @@ const fs = require("fs");
 const zmq = require("zeromq");
 const { encode, decode } = require("@msgpack/msgpack");
 
-async function main(exchange, tokenFile) {
+async function main(endpoint, tokenFile) {
   const exchange = new zmq.Dealer({ linger: 0 });
-  exchange.connect(exchange);
+  exchange.connect(endpoint);
   const token = fs.readFileSync(tokenFile, "ascii").trim();
   await exchange.send(encode({ type: "hello", protocol: 1, name: "zeromq.js", claim: ["*"], token }));
   const welcome = decode((await exchange.receive())[0]);
