@@ -110,7 +110,7 @@ def compiled_loop(plant: Manta) -> Callable[[Array], None]:
     arguments = plant._addresses
 
     def run(commands: Array) -> None:
-        done = _run(enter_step, arguments, plant._given, commands)
+        done = _run(enter_step, arguments, plant._command, commands)
         if done < len(commands):
             raise RuntimeError(f"the plant failed at step {done} of the benchmark's gait")
 

@@ -27,9 +27,15 @@ from rtmms.bridging.runner import Runner
 from rtmms.cli.main import OLD_OPTIONS
 from rtmms.cli.running import report
 from rtmms.continuum.plant import CosseratPlant
+from rtmms.continuum.strain_rod import StrainRod
+from rtmms.gym.task import Task
 from rtmms.loop.impairment import Impairment
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointTorque
 from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Joint
+from rtmms.model.rods import Rod
+from rtmms.model.solids import Box
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.loading import robots
 from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription
 from rtmms.scenario import reading
@@ -92,7 +98,8 @@ def _renamed_table() -> str:
     kinds = {
         "Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator, "World": World,
         "PlantDescription": PlantDescription, "PlantInfo": PlantInfo, "TreePlant": TreePlant,
-        "CosseratPlant": CosseratPlant,
+        "CosseratPlant": CosseratPlant, "KernelPlant": KernelPlant, "Joint": Joint, "Box": Box, "Rod": Rod,
+        "StrainRod": StrainRod, "Task": Task,
         **{item.__name__: item for item in (JointTorque, JointServo, JointMotion, JointLimit)},
     }  # fmt: skip
     members = {
@@ -106,7 +113,13 @@ def _renamed_table() -> str:
         "parameter of a bridge": config.OLD_KEYS,
         "declaration of a controller": controller.RENAMED,
         "keyword of `rtmms.connect`": {"tracks": "setpoints", "settable": "tunable_parameters"},
-        "member": members | {"Polar.beyond": "Polar.with_stall_extension"},
+        "member": members
+        | {
+            "Polar.beyond": "Polar.with_stall_extension",
+            "CoupledLimit.most": "CoupledLimit.max_difference",
+            "Element.words": "Element.choices",
+            "rtmms.base.memory.given": "rtmms.base.memory.step_input",
+        },
         "output": RENAMED_OUTPUTS,
         "default name of a robot": {"one, two": "manta_1, manta_2"},
         "member of a plant": RENAMED_MEMBERS,

@@ -12,12 +12,12 @@ import numpy as np
 
 import rtmms
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import Layout, given, number, state
+from rtmms.base.memory import Layout, number, state, step_input
 from rtmms.plant.kernel_plant import KernelPlant
 
 PENDULUM = Layout(
     "Pendulum",
-    state("motion", 2, unit="rad, rad/s"), given("given", 1, unit="N m"),
+    state("motion", 2, unit="rad, rad/s"), step_input("command", 1, unit="N m"),
     number("dt", unit="s"), number("mass", unit="kg"), number("length", unit="m"), number("drag", unit="N m s2"),
 )  # fmt: skip
 _pendulum_at = PENDULUM.type().at()
@@ -26,7 +26,8 @@ _pendulum_at = PENDULUM.type().at()
 @kernel
 def acceleration(p, angle, rate):  # type: ignore[no-untyped-def]
     """Return the acceleration, rad/s2: m l^2 q'' = tau - m g l sin q - c |q'| q'."""
-    return (p.given[0] - p.mass * 9.80665 * p.length * sin(angle) - p.drag * abs(rate) * rate) / (p.mass * p.length**2)
+    torque = p.command[0] - p.mass * 9.80665 * p.length * sin(angle) - p.drag * abs(rate) * rate
+    return torque / (p.mass * p.length**2)
 
 
 @kernel
@@ -57,7 +58,7 @@ class Pendulum(KernelPlant):
         self.actuators = (rtmms.Channel("torque", "N m", lower=-5.0, upper=5.0),)
         self.outputs = (rtmms.Channel("angle", "rad"), rtmms.Channel("tip", "m", (2,), "world"))
         self.system = PENDULUM.make({"dt": self.dt, "mass": mass_kg, "length": length_m, "drag": 0.05})
-        self.memory, self._given, self._steps = self.system.memory, self.system.given, 0
+        self.memory, self._command, self._steps = self.system.memory, self.system.command, 0
         self._key = hashlib.sha256(f"pendulum {mass_kg} {length_m}".encode()).digest()
         self._bind_step()
 

@@ -9,7 +9,7 @@ import pytest
 
 from rtmms import TreePlant
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import FLAG, INTEGER, Layout, Record, given, model, number, part, scratch, state, whole
+from rtmms.base.memory import FLAG, INTEGER, Layout, Record, model, number, part, scratch, state, step_input, whole
 from rtmms.mechanism.entry import SYSTEM
 from rtmms.mechanism.step import SOUND, take_step
 from rtmms.robots import torpedo
@@ -19,7 +19,7 @@ GROUND = Layout("G", model("rows", "contacts", 3), state("lost", 2), number("bot
 WHOLE = Layout(
     "All",
     state("y", "13 + 2 * n"), state("steps", 1, dtype=INTEGER), part("ground", GROUND), part("work", WORK),
-    model("spare", "n", optional=True), given("command", 2), whole("memory"), scratch("last", "memory"),
+    model("spare", "n", optional=True), step_input("command", 2), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def test_forks_of_a_plant_run_beside_it() -> None:
     forks = [plant.system.fork() for _ in commands]
     for k in range(20):
         for fork, command in zip(forks, commands, strict=True):
-            fork.command.given[:] = command
+            fork.command.values[:] = command
             fork.hold.cell("start")[0] = (5 + k) * plant.dt
             status = plant._entries.step(fork.address) if plant._entries else take_step(fork)
             assert status == SOUND

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rtmms
@@ -18,8 +20,13 @@ from rtmms.base.errors import RenamedWarning
 from rtmms.base.moved_modules import MOVED, MOVED_PACKAGES
 from rtmms.base.renamed_outputs import OutputValues, present_output
 from rtmms.bridging import rates
-from rtmms.model import JointLimit, Polar
+from rtmms.gym.task import Task
+from rtmms.model import Box, Joint, JointLimit, Polar
+from rtmms.model.elements import Element
 from rtmms.plant import PlantDescription
+from rtmms.plant.protocol import CoupledLimit
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_every_public_name_is_there() -> None:
@@ -90,8 +97,46 @@ def test_old_fields_are_accepted_and_read_with_a_warning() -> None:
     assert info.environment == {"surface_m": 1.0}
     with pytest.warns(RenamedWarning, match=r"PlantDescription\.home is PlantDescription\.initial_pose now"):
         PlantDescription(home=lambda: None)  # type: ignore[call-arg]
+    with pytest.warns(RenamedWarning, match=r"Joint\.rest is Joint\.rest_position now"):
+        assert Joint("elbow", "arm", "hand", rest=0.2).rest_position == 0.2  # type: ignore[call-arg]
     with pytest.warns(RenamedWarning, match=r"Polar\.beyond is Polar\.with_stall_extension now"):
         Polar.beyond([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
+
+
+def test_old_members_of_subclasses_and_layouts_are_accepted_with_a_warning() -> None:
+    with pytest.warns(RenamedWarning, match=r"Near\.most is Near\.max_observation now"):
+        near = type("Near", (Task,), {"most": 5.0})
+    assert near.max_observation == 5.0
+    with pytest.warns(RenamedWarning, match=r"Sail\.words is Sail\.choices now"):
+        assert type("Sail", (Element,), {"words": {"law": ("linear",)}}).choices == {"law": ("linear",)}
+    with pytest.warns(RenamedWarning, match=r"Box\.own is Box\.mass_properties now"):
+        assert Box(1.0, 1.0, 1.0, 2.0).own()[0] == 2.0
+    with pytest.warns(RenamedWarning, match=r"CoupledLimit\.most is CoupledLimit\.max_difference now"):
+        assert CoupledLimit(0, 1, 2.0, 1.5).most == 2.0
+
+
+def step_once(path: Path) -> bytes:
+    plant = rtmms.load(f"{path}:Pendulum")
+    plant.reset(0)
+    plant.step(np.array([0.5]))
+    plant.fork()
+    return plant.snapshot()
+
+
+def test_a_compiled_plant_of_0_2_runs_with_warnings(tmp_path: Path) -> None:
+    text = (ROOT / "examples/32_compiled_plant.py").read_text(encoding="utf-8")
+    for new, old in (("step_input", "given"), ('"command"', '"given"'), ("p.command", "p.given"),
+                     ("system.command", "system.given"), ("self._command", "self._given")):  # fmt: skip
+        assert new in text
+        text = text.replace(new, old)
+    path = tmp_path / "pendulum_of_0_2.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.warns(RenamedWarning) as warned:
+        end = step_once(path)
+    assert {str(item.message).split(" is ")[0] for item in warned} == {
+        "rtmms.base.memory.given", "the layout.given", "Pendulum._given",
+    }  # fmt: skip
+    assert end == step_once(ROOT / "examples/32_compiled_plant.py")
 
 
 def test_the_old_initial_pose_of_a_plant_can_be_read_and_set_with_a_warning() -> None:

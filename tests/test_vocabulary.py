@@ -85,23 +85,17 @@ EMPTY_NAMES = frozenset({
     "usual", "rest", "beside", "further",
 })  # fmt: skip
 """Names that say nothing of the thing, whole or after underscores (style: never name anything so)."""
-PUBLIC_NAMES = frozenset({
-    ("rtmms/base/memory.py", "given"), ("rtmms/base/memory.py", "GIVEN"), ("rtmms/plant/kernel_plant.py", "_given"),
-    ("rtmms/continuum/plant.py", "_given"), ("rtmms/continuum/soft_tree.py", "_given"),
-    ("rtmms/continuum/strain_rod.py", "_given"), ("rtmms/locomotion/plant.py", "_given"),
-    ("rtmms/mechanism/plant.py", "_given"), ("rtmms/robots/manta/plant.py", "_given"),
-    ("examples/32_compiled_plant.py", "_given"),
-    ("rtmms/continuum/strain_rod.py", "rest"), ("rtmms/model/rods.py", "rest"), ("rtmms/model/description.py", "rest"),
-    ("rtmms/model/mesh_solid.py", "own"), ("rtmms/model/solids.py", "own"), ("rtmms/model/elements.py", "words"),
-    ("rtmms/model/description.py", "most"), ("rtmms/gym/task.py", "most"), ("rtmms/plant/protocol.py", "most"),
-    ("rtmms/plant/monitor.py", "most"),
-})  # fmt: skip
-"""(file, name): members and keywords that users' programs have; they stay until an alias replaces them."""
+PUBLIC_NAMES = frozenset({("rtmms/base/memory.py", "given"), ("rtmms/plant/protocol.py", "most")})
+"""(file, name): functions that are old names, which work for one version with a warning."""
 
 
 def defined_names(tree: ast.AST) -> Iterator[str]:
-    """Names that a file defines: functions, classes, parameters, variables and attributes."""
+    """Names that a file defines: functions, classes, parameters, variables and attributes; no old names that warn."""
+    old = {target for node in ast.walk(tree) if isinstance(node, ast.Assign) and "Renamed(" in ast.unparse(node.value)
+           for target in node.targets}  # fmt: skip
     for node in ast.walk(tree):
+        if node in old:
+            continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name
         elif isinstance(node, ast.arg):

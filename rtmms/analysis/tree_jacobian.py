@@ -103,7 +103,7 @@ def tree_accelerations(system: Any, room: Any) -> None:
 def _begin(system: Any, room: Any) -> None:
     """Write the state and the held commands of the step, as `take_step` has them."""
     command, hold, pushes, memory, origin = system.command, system.hold, system.pushes, system.memory, room.origin
-    values = command.given
+    values = command.values
     for k in range(memory.shape[0]):
         memory[k] = origin[k]
     for k in range(values.shape[0]):

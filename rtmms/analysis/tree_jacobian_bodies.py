@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch
+from rtmms.base.memory import FLAG, INTEGER, Layout, model, number, scratch, step_input
 from rtmms.base.spatial import PACKED, cross
 from rtmms.fluids.immersed import act
 from rtmms.mechanism.body_actuators import CHANNEL, LAG, ROW, WRENCH, lag_response, value_of
@@ -57,7 +57,7 @@ TREE_JACOBIAN = Layout(
     model("torques", "n", dtype=INTEGER), model("motors", "pushes", 2, dtype=INTEGER),
     model("free", "unknown", dtype=INTEGER), model("reach", "commands"),
     model("far", 6), number("base", INTEGER), number("states", INTEGER), number("watered", FLAG),
-    given("origin", "wide"), given("commands_given", "commands"), given("reference", 7),
+    step_input("origin", "wide"), step_input("input_commands", "commands"), step_input("reference", 7),
     scratch("a_and_b", "words", "columns"), scratch("start", "rows", "columns"), scratch("at", "rows", "columns"),
     scratch("rates", "stages + 1", "moving", "columns"), scratch("solved", "unknown + 7", "columns"),
     scratch("before", "moving", "columns"), scratch("mixed", "moving", "columns"),

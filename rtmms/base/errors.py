@@ -155,6 +155,22 @@ def renamed_fields(**names: str) -> Callable[[type[Class]], type[Class]]:
     return rename
 
 
+def rename_class_attribute(cls: type, old: str, new: str) -> None:
+    """Move a value that a subclass declares under an old name to the new one, with a warning.
+
+    Parameters
+    ----------
+    cls : type
+        The subclass, in `__init_subclass__` of the class whose attribute has a new name.
+    old, new : str
+        Old and new name of the attribute.
+    """
+    if old in vars(cls):
+        warn_renamed(cls.__name__, old, new, stacklevel=3)
+        setattr(cls, new, vars(cls)[old])
+        delattr(cls, old)
+
+
 class DivergedError(RtmmsError):
     """Divergence: the simulation left the finite numbers, or the range in which its model is valid.
 

@@ -19,6 +19,8 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, intrinsic, typeof_impl, unbox
 from numba.np.arrayobj import make_array, populate_array
 
+from rtmms.base.errors import warn_renamed
+
 # Memory layouts, each declared once: which arrays a plant's kernels see, how large, in which unit, of which kind.
 #
 # From a `Layout` follow the arrays themselves (`make`), the record of addresses through which compiled code finds them,
@@ -39,7 +41,7 @@ Dimension = int | str
 MODEL = "model"
 STATE = "state"
 SCRATCH = "scratch"
-GIVEN = "given"
+INPUT = "input"
 WHOLE, VIEW, NUMBER, PART = "whole", "view", "number", "part"
 """Kinds of fields.
 
@@ -165,7 +167,7 @@ def scratch(
     return Field(name, SCRATCH, shape, dtype, unit, fill, optional=optional)
 
 
-def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
+def step_input(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
     """Return the field of an array that is written from outside before a step.
 
     Parameters
@@ -178,7 +180,24 @@ def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> F
     Field
         The field.
     """
-    return Field(name, GIVEN, shape, dtype, unit)
+    return Field(name, INPUT, shape, dtype, unit)
+
+
+def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
+    """Return `step_input(...)`, the new name of this function, with a warning.
+
+    Parameters
+    ----------
+    name, *shape, dtype, unit : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
+    warn_renamed("rtmms.base.memory", "given", "step_input")
+    return step_input(name, *shape, dtype=dtype, unit=unit)
 
 
 def whole(name: str) -> Field:
@@ -653,7 +672,7 @@ class Record:
                 if array is not None and array is not getattr(self, field.name):
                     setattr(self, field.name, array)
                     self.record_words[self._arrays[field.name]] = source.record_words[source._arrays[field.name]]
-            elif field.kind == GIVEN:
+            elif field.kind == INPUT:
                 getattr(self, field.name)[...] = getattr(source, field.name)
             elif field.kind == PART and getattr(self, field.name) is not None:
                 getattr(self, field.name).adopt_from(getattr(source, field.name))
@@ -680,7 +699,7 @@ class Record:
                 values[field.name] = value
             elif field.kind == NUMBER:
                 values[field.name] = self._number(field.name)
-            elif field.kind == GIVEN:
+            elif field.kind == INPUT:
                 values[field.name] = value.copy()
             elif field.kind == SCRATCH and field.optional:
                 values[field.name] = aligned(*value.shape, dtype=value.dtype)

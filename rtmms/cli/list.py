@@ -191,7 +191,7 @@ def _limits(plant: Plant) -> dict[str, dict[str, float]]:
     joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
     names = [actuator.name for actuator in plant.actuators]
     for item in describe_plant(plant).coupled:
-        limit = {"lower": -item.most, "upper": item.most, "obeyed": item.obeyed}
+        limit = {"lower": -item.max_difference, "upper": item.max_difference, "obeyed": item.obeyed}
         joints[f"{names[item.first]} - {names[item.second]}"] = limit
     return joints
 

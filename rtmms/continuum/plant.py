@@ -12,7 +12,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError, renamed_fields
 from rtmms.base.jit import COMPILED, compile_progress, kernel
-from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
+from rtmms.base.memory import FLAG, INTEGER, Layout, model, number, scratch, state, step_input, whole
 from rtmms.base.override import override
 from rtmms.base.renamed_outputs import OutputValues
 from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
@@ -44,7 +44,7 @@ BODY = Layout(
     model("section", "along", K_WIDTH), model("inner", "points", "points"), number("spacing", unit="m"),
     model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"), number("wake", FLAG),
     model("follow", "parameters", dtype=INTEGER), number("bandwidth", unit="rad/s"),
-    model("mix", "parameters", "commands"), given("given", "commands"),
+    model("mix", "parameters", "commands"), step_input("command", "commands"),
     model("limits", "commands", 2), number("time", unit="s"),
     number("dt", unit="s"), number("substeps", INTEGER),
     scratch("s", "along", P_WIDTH), scratch("base", 1, S_WIDTH), scratch("square", 6, 6), scratch("head", 3, 6),
@@ -135,7 +135,7 @@ def advance(body: Any, t: float, h: float) -> int:
 
 @kernel
 def take_step(body: Any) -> int:
-    """Advance by dt with the command body.given.
+    """Advance by dt with the command body.command.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def take_step(body: Any) -> int:
     int
         Status; unless it is SOUND, the state is that of the last sound substep.
     """
-    mix, values, led, substeps = body.mix, body.given, body.led, body.substeps
+    mix, values, led, substeps = body.mix, body.command, body.led, body.substeps
     for k in range(body.memory.shape[0]):
         body.last[k] = body.memory[k]
     if not finite(values):
@@ -363,7 +363,7 @@ class CosseratPlant(KernelPlant):
         if self.field.mix.shape != (k, u):
             raise ModelError(f"{name}: field.mix must have shape ({k}, {u}), got {self.field.mix.shape}")
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._given = self.neutral.copy()
+        self._command = self.neutral.copy()
         self._memory: Array | None = None
         self._steps, self._name = 0, name
         self.initial_pose: Mapping[str, Any] = {}
@@ -398,7 +398,7 @@ class CosseratPlant(KernelPlant):
         values = {
             "function": address if COMPILED else 0, "section": section, "inner": self.grid.inner,
             "spacing": self.grid.length, "gravity": gravity, "current": current, "wake": bool(self.wake),
-            "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "given": self._given, "time": self.time,
+            "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "command": self._command, "time": self.time,
             "limits": limits_of(self.actuators),
             "dt": self.dt, "substeps": self.substeps,
         }  # fmt: skip
@@ -558,7 +558,7 @@ class CosseratPlant(KernelPlant):
         """Go back to the last sound state, and raise the error that names the quantity that diverged."""
         name = self.body.name
         if status == BAD_COMMAND:
-            refuse_not_finite(name, self.actuators, self._given)
+            refuse_not_finite(name, self.actuators, self._command)
         where = self.section[max(int(self.energies[at.BAD_POINT]), 0), at.K_X]
         self.memory[:] = self.system.last
         outputs = self.observe()

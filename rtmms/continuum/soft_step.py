@@ -698,7 +698,7 @@ def take_step(system: Any) -> int:
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
     command, hold, memory, last, dt = system.command, system.hold, system.memory, system.last, system.dt
-    values = command.given
+    values = command.values
     if not finite(values):
         return BAD_COMMAND
     for k in range(memory.shape[0]):

@@ -139,7 +139,7 @@ class SoftTree(KernelPlant):
             },
         }, {"commands": len(self.neutral)})  # fmt: skip
         self.memory, self.state = self.system.memory, self.system.motion.vector
-        self._given, self._start = self.system.command.given, self.system.hold.cell("start")
+        self._command, self._start = self.system.command.values, self.system.hold.cell("start")
         self._kernel = step_kernel(self.system)
         self._bind_step()
         self.outputs = (
@@ -237,7 +237,7 @@ class SoftTree(KernelPlant):
         return int(take_step(system))
 
     def _command_of(self, system: Any) -> Array:
-        return np.asarray(system.command.given)
+        return np.asarray(system.command.values)
 
     def _start_of(self, system: Any) -> Array:
         return np.asarray(system.hold.cell("start"))
@@ -258,7 +258,7 @@ class SoftTree(KernelPlant):
 
     def _fail(self, status: int) -> NoReturn:
         if status == BAD_COMMAND:
-            refuse_not_finite(self.model.name, self.actuators, self._given)
+            refuse_not_finite(self.model.name, self.actuators, self._command)
         self.memory[:] = self.system.last
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
 

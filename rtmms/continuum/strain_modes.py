@@ -21,7 +21,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
-from rtmms.base.memory import FLAG, Layout, given, model, number, scratch, state, whole
+from rtmms.base.memory import FLAG, Layout, model, number, scratch, state, step_input, whole
 from rtmms.base.spatial import PACKED, Array, cross, quaternion_columns
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import Grid, grid
@@ -289,7 +289,7 @@ ROD = Layout(
     model("carrier", 25),
     model("gravity", 3, unit="m/s2"),
     model("current", 3, unit="m/s"),
-    given("given", 6, unit="N, N m"),
+    step_input("command", 6, unit="N, N m"),
     number("dt", unit="s"),
     scratch("s", "along", P_WIDTH),
     scratch("jacobian", "n", "along", 6),
@@ -307,7 +307,7 @@ ROD = Layout(
 )
 """Arrays of a `StrainRod`'s step.
 
-`y` is its state. `push`, `given` are force and couple on its tip, world axes, in effect and as commanded. `free` is
+`y` is its state. `push`, `command` are force and couple on its tip, world axes, in effect and as commanded. `free` is
 whether its root is free. `carrier`: see `add_carrier`. `last` is the state before the step.
 """
 
@@ -423,7 +423,7 @@ def take_step(rod: Any) -> int:
     int
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
-    memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
+    memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.command
     rate, one_part, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
     if not finite(command):
         return BAD_COMMAND

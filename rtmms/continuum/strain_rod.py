@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.errors import DivergedError, ModelError, Renamed
 from rtmms.base.jit import COMPILED, compile_progress
 from rtmms.base.override import override
 from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
@@ -106,7 +106,7 @@ class StrainRod(KernelPlant):
             "dt": self.dt,
         })  # fmt: skip
         self.memory, self._steps, self._name = self.system.memory, 0, rod.name
-        self.state, self.push, self._given = self.system.y, self.system.push, self.system.given
+        self.state, self.push, self._command = self.system.y, self.system.push, self.system.command
         self._bind_step()
         self._key = hashlib.sha256(f"rod {self.base} {n}".encode()).digest()
         self.neutral = np.zeros(6)
@@ -180,7 +180,7 @@ class StrainRod(KernelPlant):
 
     def _fail(self, status: int) -> NoReturn:
         if status == BAD_COMMAND:
-            refuse_not_finite(self.rod.name, self.actuators, self._given)
+            refuse_not_finite(self.rod.name, self.actuators, self._command)
         self.memory[:] = self.system.last
         self.push[:] = 0.0
         raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")
@@ -240,7 +240,9 @@ class StrainRod(KernelPlant):
         """
         return StrainChart(self.state, self.base == "free", self.rod.length_m)
 
-    def rest(self, push: Any, steps: int = 4) -> Array:
+    rest = Renamed("equilibrium")
+
+    def equilibrium(self, push: Any, steps: int = 4) -> Array:
         """Return the coordinates in balance under a load on the tip of a rod with a fixed root; the rod is left there.
 
         Newton's method with differences finds them, and the load grows in equal parts.
@@ -290,4 +292,6 @@ class StrainRod(KernelPlant):
             if np.abs(newton_step).max() < 1e-10 * size * max(1.0, float(np.abs(q).max())):
                 self.q[:] = q
                 return
-        raise ModelError(f"rod '{self.rod.name}': rest: the method did not converge; apply the load in more steps")
+        raise ModelError(
+            f"rod '{self.rod.name}': equilibrium: the method did not converge; apply the load in more steps"
+        )

@@ -20,7 +20,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
-from rtmms.base.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
+from rtmms.base.memory import FLAG, INTEGER, Layout, Record, model, number, scratch, step_input
 from rtmms.base.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 from rtmms.fluids.ambient import DIFFERENCE_S, FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
@@ -130,7 +130,7 @@ FLUID = Layout(
     model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG), number("acts", FLAG),
     model("foils", "foils", FOIL_WIDTH, optional=True), model("polars", "polar_points", POLAR_WIDTH, optional=True),
     model("resistances", "resistances", RESISTANCE_WIDTH, optional=True),
-    given("held", "elements", 6, unit="m/s, m/s2"), scratch("ambient", "elements", SAMPLE_ROOM),
+    step_input("held", "elements", 6, unit="m/s, m/s2"), scratch("ambient", "elements", SAMPLE_ROOM),
 )  # fmt: skip
 """A model's elements, kind by kind.
 

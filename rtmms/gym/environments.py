@@ -79,7 +79,7 @@ def _refuse_render(mode: str | None) -> None:
 
 
 def _spaces(episodes: Episodes) -> tuple[Any, Any]:
-    maximum, spaces = episodes.task.most, gymnasium.spaces
+    maximum, spaces = episodes.task.max_observation, gymnasium.spaces
     return (
         spaces.Box(-maximum, maximum, (episodes.width,), np.float32),
         spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32),

@@ -230,7 +230,7 @@ class Episodes:
             expected = f"({self.runs}, {'k' if width is None else width})"
             raise ArgumentError(f"gym: {place}: expected numbers of shape {expected}, got {shape}")
         observation = _numbers(place, observation)
-        return np.clip(observation, -self.task.most, self.task.most).astype(np.float32)
+        return np.clip(observation, -self.task.max_observation, self.task.max_observation).astype(np.float32)
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:
         """Step the active runs; the others start a new episode.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.errors import ArgumentError
+from rtmms.base.errors import ArgumentError, Renamed, rename_class_attribute
 from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]
@@ -40,8 +40,8 @@ class Task:
         Step of an environment, s, a whole number of the plant's.
     actions : int, default 0
         Count of numbers of an action, each from -1 to 1; 0: one for each actuator.
-    most : float, default 1000.0
-        Observations are clipped to -most and most.
+    max_observation : float, default 1000.0
+        Observations are clipped to -max_observation and max_observation.
 
     Examples
     --------
@@ -62,7 +62,13 @@ class Task:
     outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "angular_velocity")
     step_s: float = 0.02
     actions: int = 0
-    most: float = 1e3
+    max_observation: float = 1e3
+    most = Renamed("max_observation")
+
+    def __init_subclass__(cls) -> None:
+        """Accept the old name of `max_observation`, with a warning."""
+        super().__init_subclass__()
+        rename_class_attribute(cls, "most", "max_observation")
 
     def prepare(self, plant: Plant) -> None:
         """Prepare the task, once, with the plant: store the ranges of its actuators.

@@ -12,7 +12,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress, kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
+from rtmms.base.memory import INTEGER, Layout, model, number, part, scratch, state, step_input, whole
 from rtmms.base.override import override
 from rtmms.base.spatial import Array, unpack_inertia
 from rtmms.locomotion.commanded_gaits import commanded_gaits
@@ -119,7 +119,7 @@ GLIDE = Layout(
     "Glide",
     state("pose", POSE), state("joints", 3, "n", unit="rad, rad/s"), state("spent", 1, unit="J"),
     part("tree", WEIGHTED), part("work", WORK), model("bandwidth", "n", unit="rad/s"),
-    model("driven", "commands", dtype=INTEGER), given("given", "commands"), model("limits", "commands", 2),
+    model("driven", "commands", dtype=INTEGER), step_input("command", "commands"), model("limits", "commands", 2),
     number("dt", unit="s"),
     scratch("twists", 3, 6), scratch("poses", 2, POSE), scratch("turned", 2), scratch("lengths", 1),
     scratch("series", 8, 6), scratch("torque", "n", unit="N m"), whole("memory"),
@@ -171,7 +171,7 @@ def glide(system: Any) -> int:
     """
     tree, work, joints, pose, dt = system.tree, system.work, system.joints, system.pose, system.dt
     twists, poses, lengths, bandwidth = system.twists, system.poses, system.lengths, system.bandwidth
-    driven, values, q, qd = system.driven, system.given, work.q, work.qd
+    driven, values, q, qd = system.driven, system.command, work.q, work.qd
     if not finite(values):
         return BAD_COMMAND
     saturate(values, system.limits)
@@ -341,7 +341,7 @@ class ConnectionPlant(KernelPlant):
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
         self._bandwidth = np.where(np.isnan(more.bandwidth), 20.0, more.bandwidth)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._given = self.neutral.copy()
+        self._command = self.neutral.copy()
         self._steps, self._name = 0, self.model.name
         self.outputs = (
             Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
@@ -357,7 +357,7 @@ class ConnectionPlant(KernelPlant):
         self._key = hashlib.sha256(self.model.digest.encode() + decisive).digest()
         self.system = GLIDE.make({
             "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
-            "given": self._given, "limits": limits_of(self.actuators), "dt": self.dt,
+            "command": self._command, "limits": limits_of(self.actuators), "dt": self.dt,
         }, {"n": p})  # fmt: skip
         self.memory = self.system.memory
         self._bind_step()
@@ -408,7 +408,7 @@ class ConnectionPlant(KernelPlant):
     def _fail(self, status: int) -> NoReturn:
         name = self.model.name
         if status == BAD_COMMAND:
-            refuse_not_finite(name, self.actuators, self._given)
+            refuse_not_finite(name, self.actuators, self._command)
         reason = "is not finite" if status == NOT_FINITE else f"meets no drag in {NAMES[status - SINGULAR]}"
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), reason)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import INTEGER, Layout, Record, given, model, number, part, scratch, whole
+from rtmms.base.memory import INTEGER, Layout, Record, model, number, part, scratch, step_input, whole
 from rtmms.fluids.immersed import FLUID
 from rtmms.mechanism.body_actuators import PUSHES
 from rtmms.mechanism.chart import settle
@@ -24,8 +24,8 @@ from rtmms.mechanism.tendons import TENDONS
 
 COMMAND = Layout(
     "Command",
-    given("given", "commands"), model("kinds", "commands", dtype=INTEGER), model("joints", "commands", dtype=INTEGER),
-    model("limits", "commands", 2), model("gains", "commands"),
+    step_input("values", "commands"), model("kinds", "commands", dtype=INTEGER),
+    model("joints", "commands", dtype=INTEGER), model("limits", "commands", 2), model("gains", "commands"),
 )  # fmt: skip
 """Command of a step, the target of each number (rtmms.mechanism.joint_laws.Actuator), and its limits."""
 SYSTEM = Layout(

@@ -198,7 +198,7 @@ class TreePlant(Running):
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self._gains = np.array([drive.gain for drive in self.drives], dtype=float)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._given = self.neutral.copy()
+        self._command = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
             raise ModelError(
                 f"{model.name}: commanded rates (JointSpeed) are not supported in a tree with modal bodies"
@@ -395,7 +395,7 @@ class TreePlant(Running):
                     "modal": modal_record(model) if len(model.modes) else None,
                 },
                 "command": {
-                    "given": self._given, "kinds": self._kinds, "joints": self._joints, "gains": self._gains,
+                    "values": self._command, "kinds": self._kinds, "joints": self._joints, "gains": self._gains,
                     "limits": limits_of(self.actuators),
                 },
                 "outputs": {"points": self._observed.points}, "dt": self.dt, "substeps": self.substeps,

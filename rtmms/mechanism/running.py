@@ -222,7 +222,7 @@ class Running(KernelPlant):
         self._start[0] = self._steps * self.dt
 
     def _command_of(self, system: Any) -> Array:
-        return np.asarray(system.command.given)
+        return np.asarray(system.command.values)
 
     def _start_of(self, system: Any) -> Array:
         return np.asarray(system.hold.cell("start"))
@@ -323,7 +323,7 @@ class Running(KernelPlant):
     def _fail(self, status: int) -> NoReturn:
         """Go back to the last sound state, and raise the error that names the quantity that diverged."""
         if status == BAD_COMMAND:
-            refuse_not_finite(self.model.name, self.actuators, self._given)
+            refuse_not_finite(self.model.name, self.actuators, self._command)
         failed = self.vector.copy()
         self.system.memory[:] = self.system.last
         beyond = self._left_the_flow()

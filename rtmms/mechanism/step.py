@@ -615,7 +615,7 @@ def take_step(system: Any) -> int:
         SOUND, the status of `advance`, or BAD_COMMAND, with which nothing has happened.
     """
     command, hold, pushes = system.command, system.hold, system.pushes
-    values, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps
+    values, memory, last, dt, substeps = command.values, system.memory, system.last, system.dt, system.substeps
     if not finite(values):
         return BAD_COMMAND
     saturate(values, command.limits)

@@ -221,7 +221,7 @@ class _Builder:
                 self.making.flexible[row] = (parent, there.position, *flexible)
                 flexible = None
             for column, field in (
-                (at.C_STIFFNESS, "stiffness"), (at.C_REST, "rest"), (at.C_DAMPING, "damping"),
+                (at.C_STIFFNESS, "stiffness"), (at.C_REST, "rest_position"), (at.C_DAMPING, "damping"),
                 (at.C_COULOMB, "coulomb"), (at.C_ROTOR, "rotor"),
             ):  # fmt: skip
                 self.constant[row][column] = _parameter(joint, field, place)
@@ -375,7 +375,7 @@ def _joint_axes(joint: Joint, place: str) -> Array:
 
 def _parameter(joint: Joint, field: str, place: str) -> float:
     value = float(checked_numbers(getattr(joint, field), (), f"{place}: {field}"))
-    if field != "rest" and value < 0.0:
+    if field != "rest_position" and value < 0.0:
         raise ModelError(f"{place}: {field} must be >= 0, got {value}")
     return value
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, renamed_fields
 from rtmms.base.spatial import Array, rotation_x, rotation_z, skew
 from rtmms.model.contacts import Contact, Marker
 from rtmms.model.elements import Element
@@ -85,7 +85,7 @@ class Drawing:
 
 
 def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tuple[int, ...] = (),
-         most: int = MAX_DRAWN_POINTS) -> Drawing | None:  # fmt: skip
+         max_points: int = MAX_DRAWN_POINTS) -> Drawing | None:  # fmt: skip
     """Return the drawing of a file's mesh about the middle of its box, with a limited number of points.
 
     Parameters
@@ -98,7 +98,7 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
         Frame of the mesh in the body's frame.
     colour : tuple[int, ...], default ()
         Red, green, blue, 0 to 255; () for the viewer's choice.
-    most : int, default MAX_DRAWN_POINTS
+    max_points : int, default MAX_DRAWN_POINTS
         Largest number of points.
 
     Returns
@@ -106,7 +106,7 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
     Drawing or None
         None where no triangle remains.
     """
-    points, faces = simplify_mesh(np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=np.int64), most)
+    points, faces = simplify_mesh(np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=np.int64), max_points)
     if not len(faces):
         return None
     low, high = points.min(axis=0), points.max(axis=0)
@@ -313,6 +313,7 @@ class Modal:
     damping: Any = 0.0
 
 
+@renamed_fields(rest="rest_position")
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint between two bodies.
@@ -332,7 +333,7 @@ class Joint:
         child (default x y, and z y x).
     stiffness : float, default 0.0
         Of each axis, N m/rad; N/m for a prismatic joint.
-    rest : float, default 0.0
+    rest_position : float, default 0.0
         Position without spring torque, rad or m.
     damping : float, default 0.0
         N m s/rad or N s/m.
@@ -357,7 +358,7 @@ class Joint:
     placement: Placement = field(default_factory=Placement)
     axis: Any = None
     stiffness: float = 0.0
-    rest: float = 0.0
+    rest_position: float = 0.0
     damping: float = 0.0
     coulomb: float = 0.0
     rotor: float = 0.0

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, rename_class_attribute
 from rtmms.base.override import override
 from rtmms.base.spatial import Array, adjoint
 from rtmms.model.polars import Polar
@@ -79,14 +79,19 @@ class Element:
         Fields of three numbers.
     signed : tuple of str, default ()
         Fields that may be negative.
-    words : dict of str to tuple of str, default {}
+    choices : dict of str to tuple of str, default {}
         Permitted values of text fields.
     """
 
     placement: Placement
     vectors: ClassVar[tuple[str, ...]] = ()
     signed: ClassVar[tuple[str, ...]] = ()
-    words: ClassVar[dict[str, tuple[str, ...]]] = {}
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Accept the old name of `choices`, with a warning."""
+        super().__init_subclass__()
+        rename_class_attribute(cls, "words", "choices")
 
     def added_inertia(self) -> Array:
         """Return the added mass for the body's inertia.
@@ -129,9 +134,9 @@ class Element:
         kind = type(self).__name__.lower()
         for name, value in vars(self).items():
             where = f"{place}: {kind}.{name}"
-            if name in self.words:
-                if value not in self.words[name]:
-                    raise ModelError(f"{where} must be {' or '.join(self.words[name])}, got '{value}'")
+            if name in self.choices:
+                if value not in self.choices[name]:
+                    raise ModelError(f"{where} must be {' or '.join(self.choices[name])}, got '{value}'")
             elif name == "polar":
                 if value is not None:
                     check_polar(value, f"{where}")
@@ -203,7 +208,7 @@ class Strip(Element):
 
     vectors: ClassVar[tuple[str, ...]] = ("drag", "added")
     signed: ClassVar[tuple[str, ...]] = ("couple",)
-    words: ClassVar[dict[str, tuple[str, ...]]] = {"law": ("kirchhoff", "khalil2007")}
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"law": ("kirchhoff", "khalil2007")}
 
     def check(self, place: str) -> None:
         """Check the fields, and that a polar has its chord and density.

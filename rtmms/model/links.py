@@ -68,7 +68,7 @@ def links_of(rod: Rod) -> tuple[list[Body], list[Joint]]:
     parent, arm = f"{rod.name}.root", 0.5 * rod.element_m
     for j in range(1, rod.elements + 1):
         springs, order, slow = rod.springs(j), rod.order(j), rod.damping((j - 0.5) * rod.element_m)
-        place = at(arm) @ Placement(rod.rest(j))
+        place = at(arm) @ Placement(rod.rest_rotation(j))
         for i, freedom in enumerate(order):
             last = i == len(order) - 1
             child = f"{rod.name}.{j}" if last else f"{rod.name}.{j}.{freedom}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.install import install_command
 from rtmms.base.spatial import Array
 from rtmms.model.description import Indices
@@ -73,7 +73,9 @@ class MeshSolid:
         second = sum(np.einsum("i,ij,ik->jk", parts, p, p) for p in (a, b, c, total)) / 20.0
         return float(parts.sum()), first, np.asarray(second)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns

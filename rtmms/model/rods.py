@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.spatial import Array, inertia_matrix, rotation_about
 from rtmms.model.elements import Element
 from rtmms.model.solids import Placement, at
@@ -275,7 +275,9 @@ class Rod:
         cuts = [0.0, *((j - 0.5) * h for j in range(1, n + 1)), self.length_m]
         return [(cuts[j], cuts[j + 1], cuts[j]) for j in range(n + 1)]
 
-    def rest(self, j: int) -> Array:
+    rest = Renamed("rest_rotation")
+
+    def rest_rotation(self, j: int) -> Array:
         """Return the rotation of a joint without stress.
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.spatial import Array, inertia_matrix, rotation_x, rotation_y, rotation_z, skew
 
 
@@ -99,7 +99,7 @@ class Solid(Protocol):
     def placement(self) -> Placement:
         """The solid's axes in the body's frame."""
 
-    def own(self) -> tuple[float, Array, Array]:
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -132,7 +132,7 @@ def inertia_of(solid: Solid, place: str = "solid") -> Array:
     for name, value in vars(solid).items():
         if isinstance(value, (int, float)) and not (math.isfinite(value) and value > 0.0):
             raise ModelError(f"{place}: {type(solid).__name__}.{name} must be > 0, got {value}")
-    mass, centre, about_centre = solid.own()
+    mass, centre, about_centre = solid.mass_properties()
     r = solid.placement.rotation
     c = solid.placement.position + r @ centre
     # Huygens: I_O = R I_G R^T - m c^ c^
@@ -155,7 +155,7 @@ class Box:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> round(m.Box(0.1, 0.2, 0.3, 1000.0).own()[0], 9)
+    >>> round(m.Box(0.1, 0.2, 0.3, 1000.0).mass_properties()[0], 9)
     6.0
     """
 
@@ -165,7 +165,9 @@ class Box:
     density: float
     placement: Placement = field(default_factory=Placement)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -196,7 +198,7 @@ class EllipticCylinder:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> round(m.EllipticCylinder(0.1, 0.2, 0.3, 1000.0).own()[0], 3)
+    >>> round(m.EllipticCylinder(0.1, 0.2, 0.3, 1000.0).mass_properties()[0], 3)
     18.85
     """
 
@@ -206,7 +208,9 @@ class EllipticCylinder:
     density: float
     placement: Placement = field(default_factory=Placement)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -237,7 +241,7 @@ class Cylinder:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> round(m.Cylinder(0.1, 0.3, 1000.0).own()[0], 3)
+    >>> round(m.Cylinder(0.1, 0.3, 1000.0).mass_properties()[0], 3)
     9.425
     """
 
@@ -246,7 +250,9 @@ class Cylinder:
     density: float
     placement: Placement = field(default_factory=Placement)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -254,7 +260,7 @@ class Cylinder:
         (float, array, array)
             Mass, kg; centre of mass (3,), m; inertia (3, 3) about it, kg m2.
         """
-        return EllipticCylinder(self.radius, self.radius, self.length, self.density).own()
+        return EllipticCylinder(self.radius, self.radius, self.length, self.density).mass_properties()
 
 
 @dataclass(frozen=True)
@@ -273,7 +279,7 @@ class Ellipsoid:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> round(m.Ellipsoid(0.1, 0.1, 0.1, 1000.0).own()[0], 3)
+    >>> round(m.Ellipsoid(0.1, 0.1, 0.1, 1000.0).mass_properties()[0], 3)
     4.189
     """
 
@@ -283,7 +289,9 @@ class Ellipsoid:
     density: float
     placement: Placement = field(default_factory=Placement)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -312,7 +320,7 @@ class HalfEllipsoid:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> m.HalfEllipsoid(0.1, 0.1, 0.1, 1000.0).own()[1]
+    >>> m.HalfEllipsoid(0.1, 0.1, 0.1, 1000.0).mass_properties()[1]
     array([0.    , 0.    , 0.0375])
     """
 
@@ -322,7 +330,9 @@ class HalfEllipsoid:
     density: float
     placement: Placement = field(default_factory=Placement)
 
-    def own(self) -> tuple[float, Array, Array]:
+    own = Renamed("mass_properties")
+
+    def mass_properties(self) -> tuple[float, Array, Array]:
         """Return the mass properties in the solid's own axes.
 
         Returns
@@ -330,6 +340,6 @@ class HalfEllipsoid:
         (float, array, array)
             Mass, kg; centre of mass (3,), m; inertia (3, 3) about it, kg m2.
         """
-        m, _, about_face = Ellipsoid(self.a, self.b, self.c, self.density / 2.0).own()
+        m, _, about_face = Ellipsoid(self.a, self.b, self.c, self.density / 2.0).mass_properties()
         z = 3.0 * self.c / 8.0
         return m, np.array([0.0, 0.0, z]), about_face - m * z * z * np.diag([1.0, 1.0, 0.0])

@@ -216,7 +216,7 @@ def _axis_joint(
     back = Placement(position=-start * axis) if slides else Placement(rotation_about(axis, -start))
     return Joint(
         name, parent, child, "prismatic" if slides else "revolute", place @ back, axis,
-        stiffness=float(model.jnt_stiffness[k]), rest=float(model.qpos_spring[int(model.jnt_qposadr[k])]),
+        stiffness=float(model.jnt_stiffness[k]), rest_position=float(model.qpos_spring[int(model.jnt_qposadr[k])]),
         damping=float(model.dof_damping[dof]), coulomb=float(model.dof_frictionloss[dof]),
         rotor=float(model.dof_armature[dof]),
     )  # fmt: skip

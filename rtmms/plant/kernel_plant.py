@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError, Renamed
+from rtmms.base.errors import DivergedError, Renamed, warn_renamed
 from rtmms.base.jit import native
 from rtmms.base.override import override
 from rtmms.base.parameters import FunctionKeywords
@@ -48,7 +48,7 @@ class KernelPlant(StatefulPlant):
 
     actuators: Any
     outputs: tuple[Channel, ...]
-    _given: Array
+    _command: Array
     """(n_actuators,) command, in the array that the kernel reads."""
     _entry: CompiledStep | None = None
     _shape: tuple[int, ...]
@@ -91,7 +91,11 @@ class KernelPlant(StatefulPlant):
 
     def _command_of(self, system: Any) -> Array:
         """Return the array from which the kernel reads its command."""
-        command: Array = system.given
+        if hasattr(system, "command"):
+            command: Array = system.command
+        else:  # a layout of 0.2
+            warn_renamed("the layout", "given", "command")
+            command = system.given
         return command
 
     def _start_of(self, system: Any) -> Array:
@@ -122,6 +126,7 @@ class KernelPlant(StatefulPlant):
             return 0.0
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
+    _given = Renamed("_command")
     twin = Renamed("step_error_estimator")
     home = Renamed("initial_pose")
     surroundings = Renamed("environment")
@@ -130,7 +135,7 @@ class KernelPlant(StatefulPlant):
 
     def _bind_step(self) -> None:
         """Bind the step to the record `system`; call it whenever the record was replaced."""
-        self._run, self._shape = self._step_of(self.system), self._given.shape
+        self._run, self._shape = self._step_of(self.system), self._command.shape
         self._entry = None
 
     def _step_of(self, system: Any) -> Callable[[], int]:
@@ -154,9 +159,9 @@ class KernelPlant(StatefulPlant):
             The step failed; the state is the last sound one.
         """
         if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == self._shape:
-            self._given[:] = command
+            self._command[:] = command
         else:
-            self._given[:] = read_command(self._name, self.actuators, command)
+            self._command[:] = read_command(self._name, self.actuators, command)
         self._prepare()
         status = self._run()
         if status:

@@ -484,14 +484,14 @@ class Monitor:
         widest = min(GAP, GROW * (count - DENSE + 1))
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
 
-    def conclude(self, seconds: float = PATIENCE_S, most: int = PARTS[0]) -> Verdict:
+    def conclude(self, seconds: float = PATIENCE_S, max_parts: int = PARTS[0]) -> Verdict:
         """Repeat the ended run from its commands and return the verdict; the plant does not change.
 
         Parameters
         ----------
         seconds : float, default PATIENCE_S
             Wall time that the repetition may take, s.
-        most : int, default PARTS[0]
+        max_parts : int, default PARTS[0]
             Largest number of parts of a step.
 
         Returns
@@ -507,7 +507,7 @@ class Monitor:
         self._replayed = None
         if whole and len(commands):
             self._replayed = replay(
-                self.estimator, self._start, end, commands, seconds, most, (MAX_PATH_ERROR, MAX_WORK_ERROR)
+                self.estimator, self._start, end, commands, seconds, max_parts, (MAX_PATH_ERROR, MAX_WORK_ERROR)
             )
         return self.verdict
 

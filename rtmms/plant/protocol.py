@@ -62,16 +62,22 @@ class CoupledLimit(NamedTuple):
     ----------
     first, second : int
         Indices of both actuators.
-    most : float
-        The difference stays within -most and most.
+    max_difference : float
+        The difference stays within -max_difference and max_difference.
     obeyed : float
         Up to this difference the commands are applied unchanged.
     """
 
     first: int
     second: int
-    most: float
+    max_difference: float
     obeyed: float
+
+    @property
+    def most(self) -> float:
+        """Old name of `max_difference`, with a warning."""
+        warn_renamed("CoupledLimit", "most", "max_difference")
+        return self.max_difference
 
 
 @runtime_checkable

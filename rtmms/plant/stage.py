@@ -17,7 +17,7 @@ from numba import carray
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED, kernel, native
-from rtmms.base.memory import INTEGER, Layout, aligned, given, number, scratch, state
+from rtmms.base.memory import INTEGER, Layout, aligned, number, scratch, state, step_input
 from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 from rtmms.base.snapshot import StatefulPlant, pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.base.spatial import Array
@@ -43,7 +43,7 @@ These are 0 for a plant itself.
 
 INNER = Layout(
     "Inner",
-    given("rows", "inner", WIDTH, dtype=INTEGER), given("arguments", 2, "inner", ARGUMENTS, dtype=INTEGER),
+    step_input("rows", "inner", WIDTH, dtype=INTEGER), step_input("arguments", 2, "inner", ARGUMENTS, dtype=INTEGER),
     number("dt", unit="s"), scratch("failed", 1, dtype=INTEGER), state("steps_taken", "inner", dtype=INTEGER),
 )  # fmt: skip
 """Part of a stage's record.
@@ -154,7 +154,7 @@ class Stage(StatefulPlant, Wrapper):
 
     def _command_address(self, system: Any, entries: Sequence[CompiledStep]) -> int:
         """Return the address from which the stage's compiled step reads its command."""
-        return int(system.given.ctypes.data)
+        return int(system.command.ctypes.data)
 
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write addresses that the stage's own kernels need into a record; False where its step cannot be compiled.

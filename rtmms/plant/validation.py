@@ -375,7 +375,7 @@ def apply_limits(commands: Any, actuators: Sequence[Channel], coupled: Sequence[
     limits = limits_of(actuators)
     result: Array = np.clip(commands, limits[:, 0], limits[:, 1])
     for item in coupled:
-        first, second, room = result[..., item.first], result[..., item.second], item.most - item.obeyed
+        first, second, room = result[..., item.first], result[..., item.second], item.max_difference - item.obeyed
         apart, middle = first - second, 0.5 * (first + second)
         half = 0.5 * np.sign(apart) * (item.obeyed + room * np.tanh((np.abs(apart) - item.obeyed) / room))
         beyond = np.abs(apart) > item.obeyed

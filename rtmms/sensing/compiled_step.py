@@ -12,7 +12,7 @@ from typing import Any
 from numba import carray
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state
+from rtmms.base.memory import INTEGER, Layout, model, number, part, scratch, state, step_input
 from rtmms.base.pointers import numbers_at
 from rtmms.plant.stage import INNER, step_inner, write_inner_outputs
 from rtmms.sensing.instruments import look, remember, samples_due, start
@@ -30,8 +30,9 @@ SENSORS = Layout(
     "Sensors",
     state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("readings", "readings"),
     model("timing", "sensors", T_WIDTH), model("block", "blocks", B_WIDTH),
-    given("gathered", "gathered", ROW, dtype=INTEGER), given("gravity", 3, unit="m/s2"), number("dt", unit="s"),
-    number("written", INTEGER), given("reads", "sensors", dtype=INTEGER), scratch("scratch", "widest"),
+    step_input("gathered", "gathered", ROW, dtype=INTEGER), step_input("gravity", 3, unit="m/s2"),
+    number("dt", unit="s"), number("written", INTEGER), step_input("reads", "sensors", dtype=INTEGER),
+    scratch("scratch", "widest"),
     part("inner", INNER),
 )  # fmt: skip
 """Record of all sensors; rtmms.sensing.layout has the columns.

@@ -13,7 +13,7 @@ from numba import carray
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, part, state
+from rtmms.base.memory import INTEGER, Layout, model, number, part, state, step_input
 from rtmms.base.override import override
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
@@ -37,9 +37,9 @@ FAILING = Layout(
     "Failing",
     state("steps", 1, dtype=INTEGER),
     state("fault_memory", 3 + MAX_DELAY_STEPS, "actuators"),
-    given("given", "actuators"),
+    step_input("command", "actuators"),
     model("limits", 2, "actuators"),
-    given("torque", "actuators", unit="N m"),
+    step_input("torque", "actuators", unit="N m"),
     number("dt", unit="s"),
     number("torques", INTEGER),
     part("inner", INNER),
@@ -112,7 +112,7 @@ def enter_bend(address: int) -> int:
         0.
     """
     w = _failing_at(address)
-    bend(w.fault_memory, w.steps[0], w.given, w.limits, w.torque, w.dt)
+    bend(w.fault_memory, w.steps[0], w.command, w.limits, w.torque, w.dt)
     w.steps[0] += 1
     return 0
 
@@ -311,7 +311,7 @@ class Faulty(Stage):
         self.system = system = FAILING.make(values, {"actuators": n, "inner": 1})
         self._memory, self._command, self._torque, self._count = (
             system.fault_memory,
-            system.given,
+            system.command,
             system.torque,
             system.steps,
         )

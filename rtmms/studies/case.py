@@ -276,7 +276,7 @@ def _run(
     elif about.summarise is not None:
         report["settled"] = None
     if monitor is not None:
-        verdict = monitor.conclude(math.inf, most=2)  # the same on any machine: no wall time limits it
+        verdict = monitor.conclude(math.inf, max_parts=2)  # the same on any machine: no wall time limits it
         report["accuracy"] = _accuracy(verdict)
         worst = max(verdict.path, verdict.work)
         report["accuracy_error"] = worst if math.isfinite(worst) else None

@@ -14,7 +14,7 @@ from numba import carray
 
 from rtmms.base.errors import DivergedError, ModelError, Renamed, UnknownNameError
 from rtmms.base.jit import kernel
-from rtmms.base.memory import INTEGER, Layout, given, part, state
+from rtmms.base.memory import INTEGER, Layout, part, state, step_input
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
@@ -35,7 +35,7 @@ from rtmms.world.members import CURRENT_COMPONENTS, WORLD_CURRENT, by_components
 from rtmms.world.relative_sensors import RelativeSensors
 from rtmms.world.relative_sensors import read as read_sights
 
-WORLD = Layout("World", state("steps", 1, dtype=INTEGER), given("given", "actuators"), part("inner", INNER))
+WORLD = Layout("World", state("steps", 1, dtype=INTEGER), step_input("command", "actuators"), part("inner", INNER))
 """Record of the world. steps: since the reset; given: the command."""
 _world_at = WORLD.type().at()
 
@@ -61,7 +61,7 @@ def enter_step(address: int) -> int:
         if count > 0:
             command = carray(numbers_at(rows[r, COMMAND]), (count,))
             for k in range(count):
-                command[k] = w.given[first + k]
+                command[k] = w.command[first + k]
         status = step_inner(w.inner, r)
         if status:
             return int(status)
@@ -424,7 +424,7 @@ class World(Stage):
             medium=media.pop() if len(media) == 1 else "",
             parameters=self._parameters, set=self.set, settable=(*robot_keys, *shared), present=self._present,
             coupled=tuple(
-                CoupledLimit(first + item.first, first + item.second, item.most, item.obeyed)
+                CoupledLimit(first + item.first, first + item.second, item.max_difference, item.obeyed)
                 for name, about in all_.items() for first in [self._parts[name].start] for item in about.coupled
             ),
             coupling=next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None,

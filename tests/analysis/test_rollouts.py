@@ -255,7 +255,7 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
     manta.reset()
     asked = np.array([[[9.0, -9.0, 0.1, 0.2]], [[0.9, -0.6, -1.0, 0.5]]])
     applied = rtmms.rollout(manta, asked).commands
-    limit, coupled = manta.actuators[0].upper, manta.coupled[0].most
+    limit, coupled = manta.actuators[0].upper, manta.coupled[0].max_difference
     out = np.zeros(4)
     for run in range(2):
         limit_commands(-limit, limit, coupled, asked[run, 0], out, 0)

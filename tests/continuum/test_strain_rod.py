@@ -28,10 +28,10 @@ def test_elastica_and_ring_with_four_shapes() -> None:
     rod = plane(4)
     for force, wanted in ((1.0, 0.30172), (5.0, 0.71379), (10.0, 0.81061)):
         rod.reset()
-        rod.rest([0.0, force, 0.0, 0.0, 0.0, 0.0])
+        rod.equilibrium([0.0, force, 0.0, 0.0, 0.0, 0.0])
         assert rod.tip()[1] == pytest.approx(wanted, abs=1.2e-5)
     rod.reset()
-    rod.rest([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * math.pi])
+    rod.equilibrium([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * math.pi])
     np.testing.assert_allclose(rod.tip(), 0.0, atol=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_the_bend_of_45_degrees(exact: bool) -> None:
             Rod("rod", "wall", 25.0 * math.pi, STEEL, placement=UPWARDS, curvature=(0.0, 0.0, -0.01)),
             legendre(order, components),
         )
-        rod.rest([0.0, 0.0, 600.0, 0.0, 0.0, 0.0])
+        rod.equilibrium([0.0, 0.0, 600.0, 0.0, 0.0, 0.0])
         np.testing.assert_allclose(rod.tip(), wanted, atol=error * 59.0)
 
 

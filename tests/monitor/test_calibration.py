@@ -174,7 +174,7 @@ def test_40_runs_make_no_known_step_longer_and_report_how_far_they_are_off(tmp_p
             place = plant.observe()["position"]
             for _ in range(parts):
                 fine.step(command)
-        result = monitor.conclude(math.inf, most=2)
+        result = monitor.conclude(math.inf, max_parts=2)
         off = float(np.linalg.norm(place - fine.observe()["position"])) / length
         assert off <= max(3.0 * result.path, 0.01), cases[k]
         Calibration(plant, monitor.estimator, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(result)

@@ -248,10 +248,10 @@ def test_power_is_summed_alike_however_far_the_run_is_taken_again(monkeypatch):
     same ones. (Its work was reported to be off by more than 100 %.)"""
     plant = rtmms.load("manta", chains=5)
     monitor = watched(plant, 2100, lambda k: RODS * math.sin(0.004 * k))
-    whole = monitor.conclude(60.0, most=2)
+    whole = monitor.conclude(60.0, max_parts=2)
     clock = iter([*[0.0] * 40, 1e9, *[0.0] * 10_000])  # of the run as it was time is up after forty looks
     monkeypatch.setattr("rtmms.plant.replay.monotonic", lambda: next(clock))
-    part = monitor.conclude(1.0, most=2)
+    part = monitor.conclude(1.0, max_parts=2)
     assert part.seconds is not None
     assert 0.2 < part.seconds < 1.0
     assert part.work < 0.05 + 2.0 * whole.work

@@ -165,7 +165,7 @@ def mujoco_of(mechanism):
         kind = mujoco.mjtJoint.mjJNT_SLIDE if joint.type == "prismatic" else mujoco.mjtJoint.mjJNT_HINGE
         target.add_joint(
             name=joint.name, type=kind, axis=joint.axis, armature=joint.rotor, damping=[joint.damping, 0, 0],
-            stiffness=[joint.stiffness, 0, 0], springref=joint.rest,
+            stiffness=[joint.stiffness, 0, 0], springref=joint.rest_position,
         )  # fmt: skip
         built[joint.child] = target
     model = spec.compile()

@@ -89,7 +89,7 @@ def test_a_mesh_is_thinned_and_rounded_to_a_thousandth_of_its_size() -> None:
     points, corners = simplify_mesh(vertices, faces, 200)
     assert 60 < len(points) <= 200
     assert corners.max() < len(points)
-    built = mesh(vertices, faces, at(z=1.0), most=200)
+    built = mesh(vertices, faces, at(z=1.0), max_points=200)
     assert built is not None
     result = built.as_data()
     steps = np.frombuffer(b64decode(result["points"]), "<i2").reshape(-1, 3)

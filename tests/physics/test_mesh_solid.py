@@ -56,7 +56,7 @@ def test_a_mesh_of_a_box_has_its_numbers(kind: str, tmp_path: Path) -> None:
 def test_a_mass_gives_the_density_and_turned_triangles_do_not_matter(tmp_path: Path) -> None:
     faces = [(a, c, b) for a, b, c in triangles()]
     solid = m.solid_from_mesh(write_obj(tmp_path / "box.obj", corners(), faces), mass=3.0)
-    assert solid.own()[0] == pytest.approx(3.0)
+    assert solid.mass_properties()[0] == pytest.approx(3.0)
     assert solid.density == pytest.approx(3.0 / np.prod(SIZE))
 
 

@@ -54,8 +54,8 @@ def test_the_difference_of_a_fins_rods_is_reported_and_counted() -> None:
         for part, changed in ((0.999, False), (1.001, True)):
             command, out = np.zeros(4), np.zeros(4)
             command[item.first], command[item.second] = 0.5 * part * item.obeyed, -0.5 * part * item.obeyed
-            assert limit_commands(-1.2, 1.2, item.most, command, out, 0) == changed
-        assert item.obeyed < item.most == pytest.approx(plant.parameters.rod_difference_limit_rad)
+            assert limit_commands(-1.2, 1.2, item.max_difference, command, out, 0) == changed
+        assert item.obeyed < item.max_difference == pytest.approx(plant.parameters.rod_difference_limit_rad)
 
 
 def episodes(name: str, count: int, seconds: float) -> None:

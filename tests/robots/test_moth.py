@@ -40,11 +40,11 @@ def test_masses():
     masses = dict.fromkeys(("thorax", "right", "left"), 0.0)
     for body in moth.describe(moth.Moth()).bodies:
         for solid in body.solids:
-            masses[body.name.split(".")[0]] += solid.own()[0]
+            masses[body.name.split(".")[0]] += solid.mass_properties()[0]
     assert masses["thorax"] == pytest.approx(6.7791e-3, rel=1e-5)
     assert masses["right"] == masses["left"] == pytest.approx(0.26978e-3, rel=1e-5)
     assert model.mass == pytest.approx(7.3187e-3, rel=1e-5)
-    thorax = moth.describe(moth.Moth()).bodies[0].solids[0].own()[2]
+    thorax = moth.describe(moth.Moth()).bodies[0].solids[0].mass_properties()[2]
     np.testing.assert_allclose(np.diag(thorax), [1.160927e-6, 1.160927e-6, 0.195917e-6], rtol=1e-6)
 
 

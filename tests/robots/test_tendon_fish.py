@@ -18,7 +18,7 @@ from rtmms.studies import fishsim, fishsim_laws
 def test_the_head_has_the_mass_of_the_authors_model() -> None:
     """1.3407 kg of solids in the head."""
     solids = tendon_fish._head(tendon_fish.TendonFish()).solids
-    assert sum(solid.own()[0] for solid in solids) == pytest.approx(1.3407, rel=0.01)
+    assert sum(solid.mass_properties()[0] for solid in solids) == pytest.approx(1.3407, rel=0.01)
 
 
 def test_it_has_one_actuator_and_the_markers_of_the_recordings() -> None:

@@ -5,7 +5,7 @@ The head of the state is the body's coordinates and those of the rods; joints fo
 
 from __future__ import annotations
 
-from rtmms.base.memory import INTEGER, Layout, given, model, scratch
+from rtmms.base.memory import INTEGER, Layout, model, scratch, step_input
 from rtmms.robots.manta.chain_jacobian import GROUP
 from rtmms.robots.manta.fin_layout import BASE_SIZE, LANES
 from rtmms.robots.manta.methods import METHODS
@@ -38,8 +38,8 @@ FORCE_WAYS = 9
 TRACED = Layout(
     "MantaTraced",
     model("places", "heads", dtype=INTEGER), model("places_after", BODY, dtype=INTEGER),
-    model("by", "heads + 4 + width"), given("origin", "wide"), given("reference", 7),
-    given("commands", INPUTS, unit="rad"), scratch("frames", 2, 9),
+    model("by", "heads + 4 + width"), step_input("origin", "wide"), step_input("reference", 7),
+    step_input("commands", INPUTS, unit="rad"), scratch("frames", 2, 9),
     scratch("head", "heads + 4", "heads"), scratch("chain_blocks", "width", "width", "groups"),
     model("targets", 2, "ways", dtype=INTEGER), model("every", 2 * MOTIONS, dtype=INTEGER),
     scratch("below", "heads + 4 + bound + 1", "count"), scratch("right", "tiles * 6", "count"),

@@ -5,7 +5,7 @@ The state is one float64 array, so that a snapshot is its bytes. Scratch has no 
 
 from __future__ import annotations
 
-from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, view, whole
+from rtmms.base.memory import INTEGER, Layout, model, number, part, scratch, state, step_input, view, whole
 from rtmms.robots.manta.body import BODY
 from rtmms.robots.manta.fin_layout import BASE_SIZE, CARRY_FIELDS, FIELDS, LANES, SUMS
 from rtmms.robots.manta.rods import RESPONSES, ROD_SIZE, SUPPORT_SIZE
@@ -89,7 +89,7 @@ MANTA = Layout(
     state("head", FINS), state("joints", "2 * blocks * links", 2 * LANES), whole("state"),
     scratch("fins", 2, "blocks", f"links * {FIELDS * LANES}"),
     view("rows", "fins", "2 * blocks * links", FIELDS * LANES),
-    scratch("work", WORK_SIZE), given("command", 4, unit="rad"), scratch("out", "out"),
+    scratch("work", WORK_SIZE), step_input("command", 4, unit="rad"), scratch("out", "out"),
     scratch("drift", 2, "blocks", "links", 3 * LANES, unit="m/s", optional=True),
     scratch("body_drift", 3, unit="m/s", optional=True),
     scratch("normals", 2, "blocks", "links", 3 * LANES, optional=True),

@@ -378,7 +378,7 @@ class Manta(KernelPlant):
                 setattr(self.system, "flow", self._sampler.handle)  # noqa: B010
             self.model = replace(self.model, finned=self.system.finned, body=self.system.body)
             self.memory = self._state = self.system.state
-            self._out, self._given = self.system.out, self.system.command
+            self._out, self._command = self.system.out, self.system.command
             self._addresses = arguments(self.system)
             self._reset_state()
             check_coupling(self.model, self._state, self.system.work, self._account)
@@ -703,7 +703,7 @@ class Manta(KernelPlant):
         StepError
             1 where a step fails.
         """
-        return step_error(self.step_error_estimator(), self._given.copy() if command is None else command)
+        return step_error(self.step_error_estimator(), self._command.copy() if command is None else command)
 
     @property
     def accurate(self) -> dict[float, float]:
@@ -759,7 +759,7 @@ class Manta(KernelPlant):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
     def _advance(self) -> int:
-        """Take one step under self._given; return its status."""
+        """Take one step under self._command; return its status."""
         status: int
         if COMPILED:
             status = enter_step(*self._addresses)
@@ -782,7 +782,7 @@ class Manta(KernelPlant):
     def _fail(self, status: int) -> NoReturn:
         time = float(self._state[lay.STEP] + 1.0) * self.dt
         if status == lay.BAD_COMMAND:
-            refuse_not_finite("manta", self.actuators, self._given)
+            refuse_not_finite("manta", self.actuators, self._command)
         last = self.observe()
         if status == lay.SINGULAR:
             rods = self.system.work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
