@@ -43,7 +43,7 @@ def random_tree(
     for k in range(1, joints + 1):
         parent = int(rng.integers(k)) if rng.random() < branching else k - 1
         bodies.append(_body(rng, f"body{k}", added))
-        springs = dict(zip(("stiffness", "rest", "damping", "rotor"), rng.uniform(0.1, 2.0, 4), strict=True))
+        springs = dict(zip(("stiffness", "rest_position", "damping", "rotor"), rng.uniform(0.1, 2.0, 4), strict=True))
         links.append(
             Joint(
                 f"joint{k}",

@@ -96,11 +96,11 @@ SCENARIOS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", SCENARIOS)
+@pytest.mark.parametrize("variant", SCENARIOS)
 @pytest.mark.parametrize("up", ["../../elsewhere/evil.py", "{absolute}"])
-def test_a_scenario_runs_no_code_from_elsewhere(place: Path, way: str, up: str) -> None:
+def test_a_scenario_runs_no_code_from_elsewhere(place: Path, variant: str, up: str) -> None:
     evil = up.format(absolute=place / "elsewhere" / "evil.py")
-    text, command = SCENARIOS[way]
+    text, command = SCENARIOS[variant]
     scenario = place / "here" / "bundle" / "scenario.toml"
     scenario.write_text(text.format(evil=evil))
     more = ("-o", "table.parquet") if command == "sweep" else ("--mode", "lockstep", "--duration", "0.002", "--quiet")
@@ -137,10 +137,10 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", LOGS)
-def test_a_log_runs_no_code(place: Path, sound: Path, way: str) -> None:
+@pytest.mark.parametrize("variant", LOGS)
+def test_a_log_runs_no_code(place: Path, sound: Path, variant: str) -> None:
     evil = str(place / "elsewhere" / "evil.py")
-    hostile = LOGS[way](evil)
+    hostile = LOGS[variant](evil)
     log = rewritten(sound, place / "here" / "log.mcap", "origin.json", lambda origin: {**origin, **hostile})
     for arguments in (
         ("replay", "log.mcap"), ("replay", "--check", "log.mcap"), ("run", "--from", "log.mcap@0", *QUICK),

@@ -40,7 +40,7 @@ def kind_of(robot: str) -> Any:
     return next(var for var in vars(module).values() if is_dataclass(var) and parameters_of(var))
 
 
-def made(robot: str, **values: Any) -> Any:
+def create(robot: str, **values: Any) -> Any:
     return build_manta(None, values) if robot == "manta" else build(kind_of(robot), values, robot=robot)
 
 
@@ -57,7 +57,7 @@ def test_all_robots_are_tried() -> None:
 def test_each_field_is_declared_and_takes_its_default(robot: str) -> None:
     kind = kind_of(robot)
     assert list(parameters_of(kind)) == [field.name for field in fields(kind)]
-    assert made(robot, **{field.name: field.default for field in fields(kind)}) == kind()
+    assert create(robot, **{field.name: field.default for field in fields(kind)}) == kind()
     for name, parameter in parameters_of(kind).items():
         assert f"| `{name}` |" in parameters_table(kind)
         assert parameter.about[0].isupper(), name
@@ -69,7 +69,7 @@ def test_what_a_parameter_cannot_be_is_refused_by_name(robot: str, name: str) ->
     declared = parameters_of(kind_of(robot))[name]
     for value in () if declared.bare is str and not declared.choices else wrong_values(declared):
         with pytest.raises(ModelError, match=name):
-            made(robot, **{name: value})
+            create(robot, **{name: value})
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Plant:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"mass_kg": 0}, "toy: mass_kg must be > 0 kg, got 0"), ({"mass_kg": 11}, "mass_kg must be <= 10 kg, got 11"),
         ({"drag": -1}, "toy: drag must be >= 0, got -1"), ({"tilt_rad": -3}, "must be <= 2 rad in size, got -3"),
@@ -102,9 +102,9 @@ class Plant:
         ({"masskg": 1}, "unknown toy parameter 'masskg'; did you mean mass_kg"),
     ],
 )  # fmt: skip
-def test_a_declaration_makes_its_refusals(given: dict[str, Any], text: str) -> None:
+def test_a_declaration_makes_its_refusals(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(ModelError) as fault:
-        build(Toy, given)
+        build(Toy, arguments)
     assert text in str(fault.value)
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"```(sh|python|toml|xml)\n(.*?)```", re.DOTALL)
-MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"],
+CREATED = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"],
         "serial": ["board.mcap", "board.gif"], "ardupilot": ["dive.gif", "dive.svg"], "px4": ["px4.svg"],
         "control_design": ["gain.npz"], "learning": ["policy.npy"], "several_robots": ["two.mcap"],
         "urdf": ["arm.mcap", "arm.gif"], "own_bridge": ["lamp/pyproject.toml", "swim.csv"],
@@ -55,7 +55,7 @@ def _board(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _beside(drive: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
+def _alongside(drive: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
     """An autopilot, in a thread, until the page is at its end."""
     ended = Event()
     thread = Thread(target=drive, args=(ended.is_set,), daemon=True)
@@ -92,13 +92,13 @@ def _px4(ended: Callable[[], bool]) -> None:
     link.close()
 
 
-BESIDE: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
-    "serial": _board, "ardupilot": lambda folder: _beside(_ardupilot), "px4": lambda folder: _beside(_px4),
+PEERS: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "serial": _board, "ardupilot": lambda folder: _alongside(_ardupilot), "px4": lambda folder: _alongside(_px4),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.full] * (page.stem in BESIDE)) for page in PAGES]
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.full] * (page.stem in PEERS)) for page in PAGES]
 )
 def test_it_works_as_printed(page: Path, tmp_path: Path) -> None:
     blocks = BLOCK.findall(page.read_text())
@@ -107,7 +107,7 @@ def test_it_works_as_printed(page: Path, tmp_path: Path) -> None:
             name = text.splitlines()[0].removeprefix("# ").removeprefix("<!-- ").removesuffix(" -->")
             assert name.endswith((".py", ".toml", ".urdf"))
             (tmp_path / name).write_text(text)
-    with BESIDE.get(page.stem, nullcontext)(tmp_path):
+    with PEERS.get(page.stem, nullcontext)(tmp_path):
         _typed(page, blocks, tmp_path)
 
 
@@ -126,9 +126,9 @@ def _typed(page: Path, blocks: list[tuple[str, str]], tmp_path: Path) -> None:
             )  # fmt: skip
             assert ran.returncode == 0, f"{line}\n{ran.stderr}"
             message[line] = ran.stdout
-    for file in MADE[page.stem]:
+    for file in CREATED[page.stem]:
         assert (tmp_path / file).stat().st_size > 100, file
-    if page.stem in BESIDE:  # it moved by what came from there
+    if page.stem in PEERS:  # it moved by what came from there
         steps = [row for row in open_log(next(tmp_path.glob("*.mcap"))).rows() if isinstance(row, Step)]
         commands = np.array([row.command for row in steps])
         assert len(steps) in (2000, 3000, 4000)

@@ -34,7 +34,7 @@ from rtmms.model.layout import BASE_FREE, C_COULOMB, S_ACCELERATION
 
 @kernel
 def tree_jacobian(system: Any, room: Any) -> bool:
-    """Compute room.a_and_b of the step from room.origin under room.commands_given from hold.start on.
+    """Compute room.a_and_b of the step from room.origin under room.input_commands from hold.start on.
 
     The pose after is in the chart around room.reference.
 
@@ -83,7 +83,7 @@ def tree_jacobian(system: Any, room: Any) -> bool:
 
 @kernel
 def tree_accelerations(system: Any, room: Any) -> None:
-    """Compute room.residual of the state room.origin under room.commands_given at hold.start.
+    """Compute room.residual of the state room.origin under room.input_commands at hold.start.
 
     See `acceleration_slopes` for its columns.
 
@@ -107,7 +107,7 @@ def _begin(system: Any, room: Any) -> None:
     for k in range(memory.shape[0]):
         memory[k] = origin[k]
     for k in range(values.shape[0]):
-        values[k] = room.commands_given[k]
+        values[k] = room.input_commands[k]
     _command_slopes(system, room)
     saturate(values, command.limits)
     hold_commands(command, values, hold.torque, hold.target, hold.slew, hold.goal)
@@ -130,8 +130,8 @@ def _command_slopes(system: Any, room: Any) -> None:
     weight[:] = 0.0
     for a in range(cut.shape[0]):
         low, high = limits[a, 0], limits[a, 1]
-        above = min(max(room.commands_given[a] + reach[a], low), high)
-        below = min(max(room.commands_given[a] - reach[a], low), high)
+        above = min(max(room.input_commands[a] + reach[a], low), high)
+        below = min(max(room.input_commands[a] - reach[a], low), high)
         cut[a] = (above - below) / (2.0 * reach[a])
         if kinds[a] != OFFSET and kinds[a] != GAIN:
             continue
@@ -645,7 +645,7 @@ class TreeJacobian:
             False where the step fails.
         """
         room = self._room
-        room.origin[:], room.commands_given[:] = state, command
+        room.origin[:], room.input_commands[:] = state, command
         if room.base:
             room.reference[:] = reference
         self._start[0] = time
@@ -675,7 +675,7 @@ class TreeJacobian:
             (6 + m, rows).
         """
         room = self._room
-        room.origin[:], room.commands_given[:] = state, command
+        room.origin[:], room.input_commands[:] = state, command
         self._start[0] = time
         tree_accelerations(self._system, room)
         slopes: Array = room.residual.copy()

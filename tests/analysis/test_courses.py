@@ -19,14 +19,14 @@ from rtmms_controllers.pilot import Aim
 from rtmms_controllers.senses import Motion
 
 
-def words(points: Any) -> str:
+def course_words(points: Any) -> str:
     return "; ".join(" ".join(f"{item:.9g}" for item in point) for point in points)
 
 
 def corner(degrees: float, leg: float = 6.0) -> str:
     turned = math.radians(degrees)
     tip = np.array([leg, 0.0, -1.0])
-    return words([(0, 0, -1), tip, tip + leg * np.array([math.cos(turned), math.sin(turned), 0.1])])
+    return course_words([(0, 0, -1), tip, tip + leg * np.array([math.cos(turned), math.sin(turned), 0.1])])
 
 
 WAYPOINTS = {
@@ -35,7 +35,7 @@ WAYPOINTS = {
     "reversal": "0 0 -1; 6 0 -1; 0 0 -1", "two reversals": "0 0 -1; 5 0 -1; 0 0 -1; 5 0 -1",
     "closed square": "0 0 -1; 5 0 -1; 5 5 -1; 0 5 -1; 0 0 -1",
     "two rounds of a triangle": "0 0 -1; 4 0 -1; 2 3 -1; 0 0 -1; 4 0 -1; 2 3 -1; 0 0 -1",
-    "slalom of 74 deg": words([(4 * k, 3 * (k % 2), -1) for k in range(6)]),
+    "slalom of 74 deg": course_words([(4 * k, 3 * (k % 2), -1) for k in range(6)]),
 }  # fmt: skip
 COURSES = {name: course("waypoints", waypoints=text) for name, text in WAYPOINTS.items()} | {
     "helix": course("helix", radius_m=1.0, turns=1.5), "eight": course("eight", radius_m=1.0, turns=1.0),

@@ -89,7 +89,7 @@ def test_of_the_manta():
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"coupling": "monolithic", "actuation": "ideal", "chains": 5},
         {"body": "fixed", "chains": 5},
@@ -98,8 +98,8 @@ def test_of_the_manta():
     ],
     ids=["monolithic-ideal", "held", "iterated", "current"],
 )
-def test_of_other_mantas(given: dict[str, Any]):
-    plant = rtmms.load("manta", links=2, **given)
+def test_of_other_mantas(arguments: dict[str, Any]):
+    plant = rtmms.load("manta", links=2, **arguments)
     u = on_its_way(plant)
     result, reference = rtmms.linearise(plant, u), linearise_step(plant, u)
     assert result.states == reference.states
@@ -137,16 +137,16 @@ def test_of_the_manta_by_structure(coupling: str):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("robot", "given"),
+    ("robot", "arguments"),
     [
         ("eel", {"joints": 3}), ("quadrotor", {}), ("torpedo", {}),
         pytest.param("snake", {}, marks=pytest.mark.full), pytest.param("moth", {}, marks=pytest.mark.full),
         pytest.param("modal_moth", {}, marks=pytest.mark.full),
     ],
 )  # fmt: skip
-def test_of_trees(robot: str, given: dict[str, Any]):
+def test_of_trees(robot: str, arguments: dict[str, Any]):
     """Imposed joints behind filters, lags of rotors and thrusters, contacts, modal bodies."""
-    plant: Any = rtmms.load(robot, **given)
+    plant: Any = rtmms.load(robot, **arguments)
     u = on_its_way(plant)
     blob = plant.snapshot()
     result = rtmms.linearise(plant, u)
@@ -372,7 +372,7 @@ def test_a_step_that_fails(copter: Any):
 
 
 @pytest.mark.parametrize(
-    ("given", "output"),
+    ("arguments", "output"),
     [
         ({"command": (1.0, 2.0)}, r"linearise: command must have shape \(4,\), got \(2,\)"),
         ({"command": "hover"}, "linearise: command: expected 4 finite numbers"),
@@ -391,10 +391,10 @@ def test_a_step_that_fails(copter: Any):
         ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], output: str, copter: Any):
+def test_what_is_refused(arguments: dict[str, Any], output: str, copter: Any):
     copter.reset()
     with pytest.raises(rtmms.RtmmsError, match=output):
-        rtmms.linearise(copter, **given)
+        rtmms.linearise(copter, **arguments)
 
 
 def test_which_plants_are_refused():

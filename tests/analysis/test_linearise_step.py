@@ -94,7 +94,7 @@ def test_the_complex_step_agrees():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {},
         {"coupling": "monolithic", "actuation": "ideal"},
@@ -103,9 +103,9 @@ def test_the_complex_step_agrees():
     ],
     ids=["sequential", "monolithic-ideal", "iterated", "held"],
 )
-def test_manta(given):
+def test_manta(arguments):
     """What a small error of everything becomes in a step, beside A and B; and the chart reads what it writes."""
-    plant = rtmms.load("manta", chains=5, links=2, **given)
+    plant = rtmms.load("manta", chains=5, links=2, **arguments)
     command = gait()
     for k in range(700):
         plant.step(command(k * plant.dt))

@@ -292,13 +292,13 @@ def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, arguments: dict[s
     assert quadrotor.snapshot() == before
 
 
-@pytest.mark.parametrize("given", ["quadrotor", None, 7])
-def test_what_is_no_plant_or_no_robot_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("chosen", ["quadrotor", None, 7])
+def test_what_is_no_plant_or_no_robot_is_refused(chosen: Any) -> None:
     with pytest.raises(rtmms.ArgumentError, match=r"rollout: expected a plant, as rtmms.load returns, got"):
-        rtmms.rollout(given, np.zeros((1, 1, 4)))
-    if not isinstance(given, str):
+        rtmms.rollout(chosen, np.zeros((1, 1, 4)))
+    if not isinstance(chosen, str):
         with pytest.raises(rtmms.ArgumentError, match=r"robot: expected a name or a file as text, got"):
-            rtmms.load(given)
+            rtmms.load(chosen)
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes(quadrotor: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,12 +170,12 @@ def test_stages_take_it():
     np.testing.assert_allclose(result.a[0][6:] * size / size[6:, None], step.a[6:] * size / size[6:, None], atol=1e-12)
 
 
-@pytest.mark.parametrize("further", ["stop", "friction"])
-def test_what_is_not_covered_goes_by_differences(further: str):
+@pytest.mark.parametrize("extra", ["stop", "friction"])
+def test_what_is_not_covered_goes_by_differences(extra: str):
     mechanism = random_tree(2, 5)
     joints, name = mechanism.joints, mechanism.joints[0].name
     actuators: tuple[Any, ...] = (JointTorque(name),)
-    if further == "stop":
+    if extra == "stop":
         actuators += (JointStop(name, lower=-1.0, upper=1.0, stiffness=5.0),)
     else:
         joints = [replace(joints[0], coulomb=0.1), joints[1]]

@@ -80,7 +80,7 @@ class Bridged:
             self.fault = fault
 
 
-class Beside:
+class Companion:
     """A toy plant (four rods, some outputs; see tests/wire/bench.py) and a bridge beside it."""
 
     def __init__(self, bridge: Bridge, make_host: Callable[..., Host], *, stay_s: float = 0.0, **options: Any) -> None:
@@ -105,7 +105,7 @@ class Beside:
         """There was a step with it in the first actuator, since that one."""
         return any(command[0] == value for command in self.commands[since:])
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> Companion:
         self.running.__enter__()
         self.bridged.__enter__()
         return self

@@ -61,18 +61,20 @@ class Pilot:
         h.helicsFederateInfoSetCoreInitString(
             info, f"--federates=1 --loglevel=no_print --broker_address=127.0.0.1 --brokerport={broker.port}"
         )
-        self.made: Any = h.helicsCreateCombinationFederate("pilot", info)
-        h.helicsFederateSetFlagOption(self.made, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
+        self.federate: Any = h.helicsCreateCombinationFederate("pilot", info)
+        h.helicsFederateSetFlagOption(self.federate, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
         self.period_s, self.count, self.value = period_s, count, value
         self.out = []
         for key, (target, unit) in publish.items():
-            item = h.helicsFederateRegisterGlobalPublication(self.made, key, h.HELICS_DATA_TYPE_DOUBLE, unit)
+            item = h.helicsFederateRegisterGlobalPublication(self.federate, key, h.HELICS_DATA_TYPE_DOUBLE, unit)
             h.helicsPublicationAddTarget(item, target)
             self.out.append(item)
-        self.inputs = {key: h.helicsFederateRegisterSubscription(self.made, key, unit) for key, unit in read.items()}
-        self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.made, "pilot/talk", "")
+        self.inputs = {
+            key: h.helicsFederateRegisterSubscription(self.federate, key, unit) for key, unit in read.items()
+        }
+        self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.federate, "pilot/talk", "")
         self.messages: dict[int, tuple[str, bytes]] = {}
-        self.seen: list[dict[str, list[float]]] = []
+        self.received: list[dict[str, list[float]]] = []
         self.times: list[float] = []
         self.fault: Exception | None = None
         self.hold = threading.Event()
@@ -82,10 +84,10 @@ class Pilot:
 
     def _run(self) -> None:
         try:
-            h.helicsFederateEnterExecutingMode(self.made)
+            h.helicsFederateEnterExecutingMode(self.federate)
             for k in range(self.count):
-                self.times.append(h.helicsFederateRequestTime(self.made, k * self.period_s) if k else 0.0)
-                self.seen.append({
+                self.times.append(h.helicsFederateRequestTime(self.federate, k * self.period_s) if k else 0.0)
+                self.received.append({
                     key: [h.helicsInputGetDouble(entry)] if key.endswith("]") else list(h.helicsInputGetVector(entry))
                     for key, entry in self.inputs.items()
                 })  # fmt: skip
@@ -95,7 +97,7 @@ class Pilot:
                     target, text = self.messages[k]
                     h.helicsEndpointSendBytesTo(self.endpoint, text, target)
                 self.hold.wait(60.0)
-            h.helicsFederateDisconnect(self.made)
+            h.helicsFederateDisconnect(self.federate)
         except h.HelicsException as fault:
             self.fault = fault
 

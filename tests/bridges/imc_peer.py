@@ -29,7 +29,7 @@ class Console(DynamicActor):
         self.announce.sys_name = "ccu-test"
         self.heartbeat = ["torpedo-test"]
         self.vehicle: Any = None
-        self.seen: dict[str, Any] = {}
+        self.received: dict[str, Any] = {}
         self.stage, self.since = 0, time.monotonic()
 
     def on_connect(self, node_id: Any) -> None:
@@ -45,32 +45,32 @@ class Console(DynamicActor):
 
     @Subscribe(imcpy.Announce)
     def on_announce(self, message: imcpy.Announce) -> None:
-        if message.sys_name == "torpedo-test" and "announce" not in self.seen:
-            self.seen["announce"] = True
+        if message.sys_name == "torpedo-test" and "announce" not in self.received:
+            self.received["announce"] = True
             send(announce=message.sys_name, src=message.src, type=message.sys_type.name, services=message.services)
 
     @Subscribe(imcpy.EstimatedState)
     def on_estimated_state(self, message: imcpy.EstimatedState) -> None:
-        self.seen["state"] = {name: getattr(message, name) for name in (
+        self.received["state"] = {name: getattr(message, name) for name in (
             "lat", "lon", "height", "x", "y", "z", "phi", "theta", "psi", "u", "v", "w", "vx", "vy", "vz", "p", "q",
             "r", "depth")}  # fmt: skip
 
     @Subscribe(imcpy.EntityList)
     def on_entities(self, message: imcpy.EntityList) -> None:
         if message.op == imcpy.EntityList.OperationEnum.REPORT:
-            self.seen["entities"] = message.list
+            self.received["entities"] = message.list
 
     @Subscribe(imcpy.VehicleState)
     def on_vehicle_state(self, message: imcpy.VehicleState) -> None:
-        self.seen["mode"] = message.op_mode.name
+        self.received["mode"] = message.op_mode.name
 
     @Subscribe(imcpy.PlanControlState)
     def on_plan_state(self, message: imcpy.PlanControlState) -> None:
-        self.seen["plan"] = (message.state.name, message.plan_id, message.man_id, message.last_outcome.name)
+        self.received["plan"] = (message.state.name, message.plan_id, message.man_id, message.last_outcome.name)
 
     @Subscribe(imcpy.PlanControl)
     def on_plan_control(self, message: imcpy.PlanControl) -> None:
-        self.seen["answer"] = (message.op.name, message.type.name, message.info, message.request_id)
+        self.received["answer"] = (message.op.name, message.type.name, message.info, message.request_id)
 
     def drive(self) -> None:
         query = imcpy.EntityList()
@@ -85,16 +85,16 @@ class Console(DynamicActor):
 
     def is_driven(self) -> bool:
         """Return whether both messages act, each of which comes by itself."""
-        state = self.seen["state"]
+        state = self.received["state"]
         return abs(state["u"] - 0.5) < 1e-3 and abs(state["r"] - 0.25) < 1e-3
 
     def plan_is(self, state: str) -> bool:
-        return "plan" in self.seen and self.seen["plan"][0] == state
+        return "plan" in self.received and self.received["plan"][0] == state
 
     @Periodic(0.05)
     def go_on(self) -> None:
         """One thing after the other."""
-        observed = self.seen
+        observed = self.received
         if self.vehicle is None:
             return
         if self.stage == 0 and "state" in observed and "mode" in observed:

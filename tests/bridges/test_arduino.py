@@ -18,7 +18,7 @@ import pytest
 from rtmms.bridging.config import construct
 from rtmms_bridges.lines.framing import Deframer, encode
 from rtmms_bridges.serial import Serial
-from tests.bridges.harness import Beside, wait
+from tests.bridges.harness import Companion, wait
 from tests.bridges.test_serial import Device
 from tests.cli.shell import ROOT
 from tests.wire.bench import Host
@@ -144,7 +144,7 @@ def test_it_drives_a_plant_through_the_bridge(
     os.set_blocking(device.master, True)
     program = subprocess.Popen([str(board), str(device.master)], pass_fds=[device.master], stdout=subprocess.DEVNULL)
     try:
-        with Beside(construct(Serial, "bridge", "serial", parts), make_host) as extra:
+        with Companion(construct(Serial, "bridge", "serial", parts), make_host) as extra:
             wait(lambda: extra.bridged.counts["received"] > 20)
             wait(lambda: max(map(abs, extra.command)) > 0.02)
             newest = extra.commands[-1]

@@ -34,7 +34,7 @@ from rtmms_bridges.bus.drives import CYCLIC_POSITION, PROFILE_POSITION, PROFILE_
 from rtmms_bridges.bus.signals import DrivingMessage, Layout, checksum
 from rtmms_bridges.can import Can
 from tests.bridges.by_hand import opened, swum
-from tests.bridges.harness import ROOT, Beside, state, wait
+from tests.bridges.harness import ROOT, Companion, state, wait
 from tests.cli.shell import rtmms as command
 from tests.cli.shell import start
 from tests.ports import reserve_ports
@@ -111,7 +111,7 @@ def messages(peer: can.BusABC, seconds: float = PATIENCE_S) -> Iterator[can.Mess
 # -- the robot's own file -------------------------------------------------------------------------------------------
 
 
-def own_file(peer: can.BusABC, extra: Beside) -> Any:
+def own_file(peer: can.BusABC, extra: Companion) -> Any:
     """As --write-dbc would write it."""
     bridge = extra.bridged.bridge
     wait(lambda: extra.bridged.counts["sent"])
@@ -122,7 +122,7 @@ def test_outputs_and_commands_by_the_robots_own_file(
     peer: can.BusABC, channel: str, make_host: Callable[..., Host]
 ) -> None:
     bridge = Can(interface="virtual", channel=channel, claim=("left.*",), time_out_cycles=1e6)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         database = own_file(peer, extra)
         wanted = {message.name for message in database.messages if message.senders == ["Robot"]}
         assert {"position_0", "position_1", "quaternion_0", "quaternion_1", "speed", "thrust_0"} <= wanted
@@ -165,7 +165,7 @@ def test_outputs_and_commands_by_the_robots_own_file(
 def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, make_host: Callable[..., Host]) -> None:
     """Nothing is answered while a command is late: in this loop, which waits, no step is taken."""
     bridge = Can(interface="virtual", channel=channel, claim=("left.front",), time_out="loop", checksum="", counter="")
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         database = own_file(peer, extra)
         front = database.get_message_by_name("Command_left_front")
 
@@ -279,7 +279,7 @@ def file(tmp_path: Path) -> str:
 def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make_host: Callable[..., Host]) -> None:
     database = cantools.database.load_file(file)
     bridge = Can(interface="virtual", channel=channel, dbc=file, peer_timeout_s=60.0, **USERS)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         counts = []
         for frame in itertools.islice(messages(peer), 20):
             assert frame.arbitration_id == 291
@@ -323,7 +323,7 @@ def test_what_does_not_fit_the_plant(
     parts: dict[str, Any], text: str, channel: str, file: str, make_host: Callable[..., Host]
 ) -> None:
     bridge = Can(**{"interface": "virtual", "channel": channel, "dbc": file, "first_id": 0x200} | parts)
-    extra = Beside(bridge, make_host)
+    extra = Companion(bridge, make_host)
     with extra.running, extra.bridged:
         wait(lambda: extra.bridged.fault is not None)
         extra.running.end()
@@ -387,7 +387,7 @@ def test_a_longer_frame_of_can_fd_is_cut() -> None:
 
 
 def test_no_bus_is_there(make_host: Callable[..., Host]) -> None:
-    with Beside(Can(interface="socketcan", channel="none-such0", claim=("left.*",)), make_host) as extra:
+    with Companion(Can(interface="socketcan", channel="none-such0", claim=("left.*",)), make_host) as extra:
         wait(lambda: extra.bridged.counts["not_there"] >= 2 and extra.bridged.counts["states"] > 10)
     assert sum("trying again" in line for line in extra.bridged.messages) == 1
 
@@ -403,7 +403,7 @@ def test_a_bus_that_goes_and_comes_back(
         return built[-1]
 
     monkeypatch.setattr(can, "Bus", bus)
-    with Beside(Can(interface="virtual", channel=channel), make_host) as extra:
+    with Companion(Can(interface="virtual", channel=channel), make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"] > 3)
 
         def down(*_: Any, **__: Any) -> None:
@@ -418,7 +418,7 @@ def test_a_bus_that_goes_and_comes_back(
 
 
 def test_a_flood_costs_no_state(channel: str, peer: can.BusABC, make_host: Callable[..., Host]) -> None:
-    with Beside(Can(interface="virtual", channel=channel, claim=("left.*",)), make_host) as extra:
+    with Companion(Can(interface="virtual", channel=channel, claim=("left.*",)), make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"] > 3)
         for i in range(5000):
             peer.send(can.Message(arbitration_id=0x100 + i % 2, data=bytes(6), is_extended_id=False))
@@ -530,7 +530,7 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
         drives=(DriveAt(node=5, actuator="left.front", counts=2000.0),
                 DriveAt(node=6, actuator="left.back", counts=2000.0)),
     )  # fmt: skip
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["connections"])
         with process("master", GROUP, str(multicast), "5", "2000") as expected:
             assert expected() == {"ready": True}

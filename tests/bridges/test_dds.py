@@ -31,7 +31,7 @@ from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
 from rtmms_bridges.messages import ros2 as ros
 from tests.bridges.by_hand import opened, swum
-from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.bridges.harness import ROOT, Companion, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
 
 pytestmark = pytest.mark.full
@@ -193,7 +193,7 @@ def test_another_process_on_loopback_sees_the_robot_and_drives_it(
     make_host: Callable[..., Host], place: dict[str, Any]
 ) -> None:
     bridge = Dds(claim=("left.*",), **place)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         peer = subprocess.Popen(
             [sys.executable, "-c", PEER, str(bridge.domain), bridge.namespace],
             cwd=ROOT,
@@ -215,7 +215,7 @@ def test_another_process_on_loopback_sees_the_robot_and_drives_it(
 
 def test_arrays_as_commands(make_host: Callable[..., Host], place: dict[str, Any]) -> None:
     bridge = Dds(claim=("left.*",), command_type="Float64MultiArray", **place)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         participant = DomainParticipant(bridge.domain)
         topic = Topic(participant, f"rt/{bridge.namespace}/joint_commands", ros.Float64MultiArray)
@@ -234,7 +234,7 @@ def test_huge_samples_and_packets_that_are_none_cost_nothing(
     make_host: Callable[..., Host], place: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
     bridge = Dds(claim=("left.*",), command_type="Float64MultiArray", **place)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         peer = subprocess.Popen([sys.executable, "-c", HUGE, str(bridge.domain), bridge.namespace], cwd=ROOT,
                                 stdin=subprocess.PIPE)  # fmt: skip
@@ -371,7 +371,7 @@ def test_who_comes_later_and_asks_nobody_learns_of_it_soon(served: Dds) -> None:
 
 def test_a_publisher_of_commands_that_is_gone(make_host: Callable[..., Host], place: dict[str, Any]) -> None:
     bridge = Dds(claim=("left.*",), **place)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "_reader"))
         participant = DomainParticipant(bridge.domain)
         topic = Topic(participant, f"rt/{bridge.namespace}/joint_commands", ros.JointState)

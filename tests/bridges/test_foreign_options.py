@@ -82,7 +82,7 @@ OWN_BRIDGES = sorted(
 )
 LIBRARY = {"nmea": pytest.mark.full}
 """Bridges that need their library already when they are made."""
-MADE = [pytest.param(name, marks=LIBRARY.get(name, ())) for name in OWN_BRIDGES]
+CREATED = [pytest.param(name, marks=LIBRARY.get(name, ())) for name in OWN_BRIDGES]
 
 
 def is_text(hint: Any) -> bool:
@@ -154,7 +154,7 @@ def make_probes(folder: Path) -> None:
         (folder / form.format(PROBE)).write_text("")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATED)
 def test_a_bridge_opens_nothing_by_a_text_that_is_not_declared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,7 +402,7 @@ HERE = {
 }
 
 
-@pytest.mark.parametrize("name", [item for item in MADE if item.values != ("serial",)])  # a line leaves the machine
+@pytest.mark.parametrize("name", [item for item in CREATED if item.values != ("serial",)])  # a line leaves the machine
 def test_by_default_a_bridge_stays_on_this_machine(name: str) -> None:
     parts = HERE.get(name, {})
     importlib.import_module(load_bridge(name).__module__)

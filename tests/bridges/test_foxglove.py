@@ -23,7 +23,7 @@ from rtmms_bridges.foxglove import OPEN_TO_ALL, Foxglove, parse
 from rtmms_bridges.lines.nodelay import send_at_once
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
-from tests.bridges.harness import Beside, plant_info, state, wait
+from tests.bridges.harness import Companion, plant_info, state, wait
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
@@ -180,7 +180,7 @@ def sets_nodelay(port: int) -> Iterator[bool]:
 
 def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=reserve_ports(), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as viewer:
             viewer.subscribe("/tf", "/outputs")
@@ -199,7 +199,7 @@ def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..
 
 def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=0, claim=("left.*",))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as viewer:
             viewer.read()
@@ -224,7 +224,7 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
 
 def test_a_client_that_leaves_lets_go_and_cannot_shut_others_out(make_host: Callable[..., Host]) -> None:
     bridge = Foxglove(port=0, claim=("left.*",))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as greedy, Viewer(bridge.relay.port) as viewer:
             greedy.read()

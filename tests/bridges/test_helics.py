@@ -82,9 +82,9 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     assert [round(time / 0.1) for time in pilot.times] == list(range(count))
     for k in range(1, count):
         x = sum(thrust[: 50 * (2 * k - 1)]) * 1e-3 * 100.0  # cm, at the last frame before the pilot's time
-        assert pilot.seen[k]["one/position[0]"][0] == pytest.approx(x, abs=1e-9)
-    assert pilot.seen[4]["two/velocity"] == [0.0] * 3
-    assert pilot.seen[5]["two/velocity"][0] == 0.5
+        assert pilot.received[k]["one/position[0]"][0] == pytest.approx(x, abs=1e-9)
+    assert pilot.received[4]["two/velocity"] == [0.0] * 3
+    assert pilot.received[5]["two/velocity"][0] == 0.5
     assert second.bridged.counts.reasons() == {"unknown_actuator": 1}
     assert any("joined a federation with" in line for line in first.bridged.messages)
 

@@ -27,7 +27,7 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import name_of, parse, places, sample_plan, set_points, udp_services
 from rtmms_bridges.sea.imc_nodes import Nodes
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.bridges.harness import ROOT, Companion, plant_info, state, wait
 from tests.bridges.swimmer import Sailing
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
@@ -39,7 +39,11 @@ DRIVES = (
     ChannelMapping(channel="thruster.0", actuator="thrust"),
     ChannelMapping(channel="servo.1", actuator="rudder"),
 )
-WORDS = {"heading_deg": "autopilot.heading_deg", "depth_m": "autopilot.depth_m", "speed_m_s": "autopilot.speed_m_s"}
+PARAMETER_CHANNELS = {
+    "heading_deg": "autopilot.heading_deg",
+    "depth_m": "autopilot.depth_m",
+    "speed_m_s": "autopilot.speed_m_s",
+}
 POSE = (
     Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,)), Channel("velocity", "m/s", (3,), "body"),
     Channel("angular_velocity", "rad/s", (3,), "body"),
@@ -56,7 +60,12 @@ def next_report(child: subprocess.Popen[str]) -> dict[str, Any]:
 
 def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float]) -> None:
     bridge = Imc(
-        system="torpedo-test", port=reserve_ports(), home=HOME, channels=DRIVES, parameter_channels=WORDS, state_hz=50.0
+        system="torpedo-test",
+        port=reserve_ports(),
+        home=HOME,
+        channels=DRIVES,
+        parameter_channels=PARAMETER_CHANNELS,
+        state_hz=50.0,
     )
     with Sailing(bridge, "realtime", dt=1e-2) as sailing:
         child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(reserve_ports())],
@@ -132,7 +141,7 @@ def swim(bridge: Imc, info: Any, step: int, x: float, y: float, depth: float = 2
 
 def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
-    bridge = opened(Imc(port=0, home=HOME, parameter_channels=WORDS, state_hz=10.0), info)
+    bridge = opened(Imc(port=0, home=HOME, parameter_channels=PARAMETER_CHANNELS, state_hz=10.0), info)
     announce(bridge, peer)
     swim(bridge, info, 0, 0.0, 0.0)
     send(bridge, peer, sample_plan(HOME, ((10.0, 20.0), (30.0, 0.0))))
@@ -153,7 +162,7 @@ def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, flo
 
 def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
-    bridge = opened(Imc(port=0, home=HOME, parameter_channels=WORDS), info)
+    bridge = opened(Imc(port=0, home=HOME, parameter_channels=PARAMETER_CHANNELS), info)
     announce(bridge, peer)
     request = sample_plan(HOME, ((10.0, 20.0),))
     keep = imcpy.PlanDB()
@@ -303,7 +312,7 @@ def test_a_stranger_is_not_received(peer: socket.socket) -> None:
 def test_abort_lets_go(peer: socket.socket, asked: dict[str, float]) -> None:
     actuators = (Channel("thrust", "m/s"), Channel("rudder", "rad/s"))
     info = replace(plant_info(*POSE, actuators=actuators), granted=("thrust", "rudder"))
-    bridge = opened(Imc(port=0, home=HOME, channels=DRIVES, parameter_channels=WORDS), info)
+    bridge = opened(Imc(port=0, home=HOME, channels=DRIVES, parameter_channels=PARAMETER_CHANNELS), info)
     thrust, speed = imcpy.SetThrusterActuation(), imcpy.DesiredSpeed()
     thrust.id, thrust.value, speed.value = 0, 0.5, 0.75
     for message in (thrust, speed):
@@ -324,7 +333,7 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
     servo = imcpy.SetServoPosition()
     servo.id, servo.value, servo.src, servo.dst = 1, 0.5, 0x4001, 0x0801
     good = bytes(imcpy.Packet.serialize(servo))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["states"])
         for i in range(5000):
             peer.sendto((good[:-1] + b"x", b"\xff" * 3000, b"")[i % 3], ("127.0.0.1", port))

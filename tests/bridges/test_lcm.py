@@ -24,7 +24,7 @@ from rtmms.plant.protocol import Channel
 from rtmms_bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, parse
 from rtmms_bridges.motion.pose import PoseNames, PoseReader
 from tests.bridges.by_hand import opened, swum
-from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.bridges.harness import ROOT, Companion, plant_info, state, wait
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The Python that lcm-gen makes of our file."""
     folder = tmp_path_factory.mktemp("lcm")
     program = shutil.which("lcm-gen") or shutil.which(
@@ -76,17 +76,17 @@ class Listener:
             self.lcm.handle_timeout(100)
 
 
-def test_generated_code_reads_what_we_write(made: Any) -> None:
+def test_generated_code_reads_what_we_write(build: Any) -> None:
     info, outputs = swum()
     motion = PoseReader(PoseNames(), info)(state(info, 1500, **outputs))
-    pose = made.pose_t.decode(encode_pose(motion))
+    pose = build.pose_t.decode(encode_pose(motion))
     assert pose.utime == 1_500_000
     assert list(pose.pos) == outputs["position"]
     assert list(pose.orientation) == outputs["quaternion"]
     assert list(pose.rotation_rate) == outputs["angular_velocity"]
     assert list(pose.vel) == list(motion.velocity)
     assert list(pose.accel) == list(motion.acceleration or ())
-    result = made.outputs_t.decode(encode_outputs(1.5, 1500, outputs))
+    result = build.outputs_t.decode(encode_outputs(1.5, 1500, outputs))
     assert (result.utime, result.step, result.n) == (1_500_000, 1500, len(outputs))
     read = {item.name: list(item.value) for item in result.output}
     assert read == {name: value if isinstance(value, list) else [value] for name, value in outputs.items()}
@@ -94,24 +94,24 @@ def test_generated_code_reads_what_we_write(made: Any) -> None:
     assert encode_outputs(1.5, 1500, outputs) == result.encode()
 
 
-def test_we_read_what_generated_code_writes(made: Any) -> None:
-    command = made.command_t()
+def test_we_read_what_generated_code_writes(build: Any) -> None:
+    command = build.command_t()
     command.utime, command.n = 5, 2
     command.name, command.value = ["left.front", "rück"], [0.25, -1.5]
     assert parse(command.encode()) == {"left.front": 0.25, "rück": -1.5}
     assert encode_command(5, {"left.front": 0.25, "rück": -1.5}) == command.encode()
 
 
-def test_states_out_and_commands_in(made: Any, make_host: Callable[..., Host], url: str) -> None:
+def test_states_out_and_commands_in(build: Any, make_host: Callable[..., Host], url: str) -> None:
     listener = Listener(url)
     bridge = Lcm(url=url, claim=("left.*",), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
-        outputs = made.outputs_t.decode(listener.next("RTMMS_OUTPUTS"))
+    with Companion(bridge, make_host) as extra:
+        outputs = build.outputs_t.decode(listener.next("RTMMS_OUTPUTS"))
         assert [item.name for item in outputs.output] == ["position", "quaternion", "speed", "thrust"]
         assert outputs.utime == outputs.step * 1000
         assert list(outputs.output[3].value) == [1.0, 2.0, 3.0, 4.0]
-        assert made.pose_t.decode(listener.next("RTMMS_POSE")).orientation == (1.0, 0.0, 0.0, 0.0)
-        command = made.command_t()
+        assert build.pose_t.decode(listener.next("RTMMS_POSE")).orientation == (1.0, 0.0, 0.0, 0.0)
+        command = build.command_t()
         command.n, command.name, command.value = 2, ["left.front", "left.back"], [0.5, -0.25]
         listener.lcm.publish("RTMMS_COMMAND", command.encode())
         wait(lambda: extra.command == [0.5, -0.25, 0.0, 0.0])
@@ -131,7 +131,7 @@ def test_states_out_and_commands_in(made: Any, make_host: Callable[..., Host], u
 
 def test_without_a_claim_nothing_is_taken(make_host: Callable[..., Host], url: str) -> None:
     bridge = Lcm(url=url, rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         other = lcm.LCM(url)
         other.publish("RTMMS_COMMAND", encode_command(0, {"left.front": 1.0}))
@@ -144,7 +144,7 @@ def test_without_a_claim_nothing_is_taken(make_host: Callable[..., Host], url: s
 def test_a_flood_costs_its_own_messages(make_host: Callable[..., Host], url: str) -> None:
     """More commands than are looked at: the newest wins in the end, and states go on."""
     bridge = Lcm(url=url, claim=("left.*",), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         flood = lcm.LCM(url)
         for i in range(5000):

@@ -24,7 +24,7 @@ from rtmms.bridging.config import construct
 from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.mqtt import Mqtt, parse
 from tests.bridges.broker import Broker, Subscriber, certificates, needs_mosquitto
-from tests.bridges.harness import ROOT, Beside, wait
+from tests.bridges.harness import ROOT, Companion, wait
 from tests.cli.shell import finish, start
 from tests.wire.bench import Host
 
@@ -46,7 +46,7 @@ def listener(broker: Broker) -> Iterator[Subscriber]:
 @needs_mosquitto
 def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     bridge = Mqtt(port=broker.port, outputs=("position", "speed"), layout="both", rate_hz=50.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: len(listener.of("rtmms/toy/state")) > 3)
         wait(lambda: listener.of("rtmms/toy/state/position"))
     states = [json.loads(payload) for payload in listener.of("rtmms/toy/state")]
@@ -64,7 +64,7 @@ def test_states_info_and_status(broker: Broker, listener: Subscriber, make_host:
 @needs_mosquitto
 def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     bridge = Mqtt(port=broker.port, claim=("left.*",), topic="pool/{name}")
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: listener.of("pool/bridge/state"))
         info = json.loads(listener.of("pool/bridge/info")[0])
         assert [item["name"] for item in info["actuators"]] == ["left.front", "left.back"]
@@ -87,7 +87,7 @@ def test_a_command_kept_from_earlier_does_not_count(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
 ) -> None:
     listener.send("rtmms/toy/command/left.front", "1", retain=True)
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
         wait(lambda: extra.bridged.counts.reasons() == {"retained": 1})
         listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: extra.command[0] == 0.5)
@@ -95,7 +95,7 @@ def test_a_command_kept_from_earlier_does_not_count(
 
 @needs_mosquitto
 def test_a_flood_of_commands(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         for k in range(3000):
             listener.client.publish("rtmms/toy/command/left.front", str(k * 1e-4))
@@ -112,7 +112,7 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
 ) -> None:
     bridge = Mqtt(port=broker.port, claim=("*",), qos=1)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         client: Any = bridge._client
         stored: list[int] = []
@@ -130,7 +130,7 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(
 @needs_mosquitto
 def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="servo1", actuator="right.back", scale=0.01, reversed=True),)
-    with Beside(Mqtt(port=broker.port, channels=channels), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, channels=channels), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/status"))
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/servo1", "30")
@@ -141,7 +141,7 @@ def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[...,
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[..., Host], how: int) -> None:
     bridge = Mqtt(port=broker.port, claim=("*",), rate_hz=100.0)
-    with Beside(bridge, make_host) as extra, Subscriber(broker.port) as listener:
+    with Companion(bridge, make_host) as extra, Subscriber(broker.port) as listener:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: extra.command[0] == 0.5)
@@ -162,7 +162,7 @@ def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[.
 @needs_mosquitto
 def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]) -> None:
     broker = Broker(tmp_path)
-    with Beside(Mqtt(port=broker.port), make_host) as extra:
+    with Companion(Mqtt(port=broker.port), make_host) as extra:
         wait(lambda: extra.bridged.counts["unsent"])
         wait(lambda: any("no connection to a broker" in line and "refused" in line for line in extra.bridged.messages))
         assert extra.bridged.counts["unreached"] >= 1
@@ -193,7 +193,7 @@ def test_the_last_will_reports_one_that_was_killed(broker: Broker, listener: Sub
 
 @needs_mosquitto
 def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port, watchdog_periods=30), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, watchdog_periods=30), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/status")[:1] == [b"online"])  # a busy machine is silent by itself
         wait(lambda: extra.bridged.counts["states"])
         extra.running.errands.append(lambda: wait(lambda: extra.bridged.counts["silences"]))
@@ -205,7 +205,7 @@ def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callabl
 def test_commands_that_stop(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host], how: Any, left: float
 ) -> None:
-    with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as extra:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: extra.drove(0.5))
@@ -225,15 +225,15 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
     (tmp_path / "users").chmod(0o644)
     tmp_path.chmod(0o755)
     with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
-        with Beside(Mqtt(port=broker.port), make_host) as extra:
+        with Companion(Mqtt(port=broker.port), make_host) as extra:
             text = "the broker refused the connection: Not authorized"
             wait(lambda: any(text in line for line in extra.bridged.messages))
             assert extra.bridged.counts["broker_refused"] >= 1
         (tmp_path / "word").write_text("secret\n")
-        with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as extra:
+        with Companion(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as extra:
             wait(lambda: extra.bridged.counts["sent"])
         monkeypatch.setenv("RTMMS_MQTT_PASSWORD", "secret")
-        with Beside(Mqtt(port=broker.port, user="manta"), make_host) as extra:
+        with Companion(Mqtt(port=broker.port, user="manta"), make_host) as extra:
             wait(lambda: extra.bridged.counts["sent"])
 
 
@@ -245,20 +245,20 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
     lines = ("allow_anonymous true", *its, "listener {port} 127.0.0.2", *its, "user root")
     with Broker(tmp_path, *lines) as broker, Subscriber(broker.port, ca=tmp_path / "ca.pem") as listener:
         good = Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem"), claim=("*",))
-        with Beside(good, make_host) as extra:
+        with Companion(good, make_host) as extra:
             wait(lambda: listener.of("rtmms/toy/state"))
             listener.send("rtmms/toy/command/left.front", "0.5")
             wait(lambda: extra.command[0] == 0.5)
-        with Beside(Mqtt(port=broker.port, tls=True), make_host) as extra:  # the system does not know our authority
+        with Companion(Mqtt(port=broker.port, tls=True), make_host) as extra:  # the system does not know our authority
             message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in message[0]
             assert extra.bridged.counts["sent"] == 0
         other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
-        with Beside(other, make_host) as extra:  # the certificate is good, but not for that address
+        with Companion(other, make_host) as extra:  # the certificate is good, but not for that address
             message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert "its certificate is another host's: IP address mismatch" in message[0]
             assert extra.bridged.counts["sent"] == 0
-        with Beside(Mqtt(port=broker.port), make_host) as extra:
+        with Companion(Mqtt(port=broker.port), make_host) as extra:
             message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
             assert "it hangs up: is it TLS that it wants?" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
@@ -269,7 +269,7 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves what it refused open
 def test_a_plain_broker_where_tls_is_expected(broker: Broker, make_host: Callable[..., Host], tmp_path: Path) -> None:
     certificates(tmp_path)
-    with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as extra:
         message = wait(lambda: [line for line in extra.bridged.messages if "no connection" in line])
         assert "speak TLS there" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
@@ -286,7 +286,7 @@ def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypa
 
     monkeypatch.setattr("socket.create_connection", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
-    with Beside(Mqtt(host="broker.invalid"), make_host) as extra:
+    with Companion(Mqtt(host="broker.invalid"), make_host) as extra:
         wait(lambda: extra.bridged.messages)
         where = "no connection to a broker at broker.invalid:1883"
         assert extra.bridged.messages == [f"{where} (No route to host); trying again"]
@@ -313,7 +313,7 @@ def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> N
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         bridge = Mqtt(port=server.getsockname()[1], qos=1, rate_hz=200.0)
-        with Beside(bridge, make_host) as extra:
+        with Companion(bridge, make_host) as extra:
             client: Any = wait(lambda: bridge._client)
             client._reconnect_min_delay = client._reconnect_max_delay = 0.01
             wait(lambda: extra.bridged.counts["reconnects"] >= 8 and len(client._out_messages) >= 16)
@@ -327,7 +327,7 @@ def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> N
 @needs_mosquitto
 def test_names_that_are_no_topics(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     """A robot whose name has a wildcard in it, as an FMU's model may."""
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as extra:
+    with Companion(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as extra:
         wait(lambda: listener.of("rtmms/tank_2/state"))
         assert json.loads(listener.of("rtmms/tank_2/info")[0])["robot"] == "tank#2"
         listener.send("rtmms/tank_2/command/left.front", "0.5")
@@ -336,7 +336,7 @@ def test_names_that_are_no_topics(broker: Broker, listener: Subscriber, make_hos
 
 @needs_mosquitto
 def test_status_when_the_plant_is_gone(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(port=broker.port), make_host, stay_s=60.0) as extra:
+    with Companion(Mqtt(port=broker.port), make_host, stay_s=60.0) as extra:
         wait(lambda: listener.of("rtmms/toy/status") == [b"online"])
         extra.running.end()
         wait(lambda: listener.of("rtmms/toy/status") == [b"online", b"no plant"])
@@ -349,7 +349,7 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
     if None in tools:
         pytest.skip("no mosquitto_sub and mosquitto_pub here")
     there = ["-h", "127.0.0.1", "-p", str(broker.port)]
-    with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
+    with Companion(Mqtt(port=broker.port, claim=("*",)), make_host) as extra:
         received = subprocess.run(
             [str(tools[0]), *there, "-t", "rtmms/toy/state", "-C", "2", "-W", "20"], capture_output=True, check=True
         )
@@ -378,7 +378,7 @@ def test_wrong_words(parts: dict[str, str], text: str) -> None:
 
 
 def test_certificates_that_are_none(make_host: Callable[..., Host]) -> None:
-    with Beside(Mqtt(tls=True, ca_file=str(ROOT / "README.md")), make_host) as extra:
+    with Companion(Mqtt(tls=True, ca_file=str(ROOT / "README.md")), make_host) as extra:
         extra.bridged.join()
     assert "tls: the certificates cannot be used" in str(extra.bridged.fault)
 

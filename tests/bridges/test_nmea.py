@@ -35,7 +35,7 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.nmea import Nmea
 from rtmms_bridges.sea.sentences import KNOT, Lines, SetPoints, sentence
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import Beside, plant_info, state, wait
+from tests.bridges.harness import Companion, plant_info, state, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.ports import reserve_ports
 from tests.sensing.mover import Mover
@@ -461,7 +461,7 @@ DRIVES = {
 def test_set_points_over_udp(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
@@ -478,7 +478,7 @@ def test_set_points_over_udp(receiving: socket.socket, make_host: Callable[..., 
 def test_a_peer_that_is_not_admitted(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", peer=("192.0.2.1",), **DRIVES)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
@@ -489,7 +489,7 @@ def test_a_peer_that_is_not_admitted(receiving: socket.socket, make_host: Callab
 
 def test_over_tcp_and_a_client_that_goes(make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
-    with Beside(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as extra:
+    with Companion(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as extra:
         wait(lambda: extra.bridged.messages)
         for value in (0.5, 0.75):
             wait(lambda: not extra.bridged.bridge._wire._peer.connected)  # type: ignore[attr-defined]
@@ -508,7 +508,7 @@ def test_over_a_serial_line(tmp_path: Path, make_host: Callable[..., Host]) -> N
     master, slave = os.openpty()
     tty.setraw(master)
     name = os.ttyname(slave)
-    with Beside(Nmea(to=f"{name}@38400", sentences=("RMC:10",), **DRIVES), make_host) as extra:
+    with Companion(Nmea(to=f"{name}@38400", sentences=("RMC:10",), **DRIVES), make_host) as extra:
         received = b""
         while received.count(b"\r\n") < 3:
             received += os.read(master, 4096)
@@ -531,7 +531,7 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
 
     ends = plug()
     # a line's address begins with a slash, and may be a link: /dev/serial/by-id/...
-    with Beside(Nmea(to=f"{name}@115200", sentences=("GGA:10",), **DRIVES), make_host) as extra:
+    with Companion(Nmea(to=f"{name}@115200", sentences=("GGA:10",), **DRIVES), make_host) as extra:
         wait(lambda: extra.bridged.counts["connections"] == 1)
         os.write(ends[0], sentence("PRTMS", "0.25").encode())
         wait(lambda: extra.command[0] == 0.25)
@@ -551,7 +551,7 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
 def test_a_flood_costs_no_state(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
-    with Beside(bridge, make_host) as extra, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+    with Companion(bridge, make_host) as extra, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         receiving.recv(4096)
         for i in range(5000):
             peer.sendto((b"$PRTMS,1*00\r\n", b"\xff" * 3000, b"$" * 300)[i % 3], ("127.0.0.1", port))

@@ -65,7 +65,7 @@ class PlotJuggler:
         self.context.destroy(linger=0)
 
 
-def seen(tmp_path: Path, robot: str, *text: str, messages: int = 30) -> PlotJuggler:
+def observed(tmp_path: Path, robot: str, *text: str, messages: int = 30) -> PlotJuggler:
     """What it has of a served robot."""
     port = reserve_ports()
     ends = [word for end in ("exchange", "step") for word in (f"--{end}", "tcp://127.0.0.1:*")]
@@ -90,7 +90,7 @@ def held(reader: PlotJuggler, topic: str) -> None:
 
 
 def test_a_pendulum(tmp_path: Path) -> None:
-    reader = seen(tmp_path, "pendulum", "--dt", "0.01")
+    reader = observed(tmp_path, "pendulum", "--dt", "0.01")
     held(reader, "pendulum")
     outputs = {name for name in reader.series if "/outputs/" in name}
     assert {"pendulum/outputs/angle", "pendulum/outputs/velocity[0]", "pendulum/outputs/shape[7]"} <= outputs
@@ -103,7 +103,7 @@ def test_a_pendulum(tmp_path: Path) -> None:
 
 
 def test_the_manta(tmp_path: Path) -> None:
-    reader = seen(tmp_path, "manta")
+    reader = observed(tmp_path, "manta")
     held(reader, "manta")
     for name in ("position[2]", "quaternion[3]", "thrust[11]", "rod_angle[0]", "joint_position[179]", "kinetic_energy"):
         assert f"manta/outputs/{name}" in reader.series

@@ -21,7 +21,7 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.lines.framing import Deframer, Line, decode, encode, longest
 from rtmms_bridges.lines.packing import Packed
 from rtmms_bridges.serial import Serial
-from tests.bridges.harness import Beside, wait
+from tests.bridges.harness import Companion, wait
 from tests.wire.bench import Host
 
 pytestmark = pytest.mark.full
@@ -73,7 +73,7 @@ class Device:
     """The other end of a line: a pseudo-terminal behind a name, which can be taken away and put back."""
 
     def __init__(self, name: Path) -> None:
-        self.name, self.seq, self.rest = name, 0, b""
+        self.name, self.seq, self.remainder = name, 0, b""
         self.bad = 0
         self.plug()
 
@@ -82,7 +82,7 @@ class Device:
         tty.setraw(self.master)
         os.set_blocking(self.master, False)
         self.name.symlink_to(os.ttyname(self._slave))
-        self.rest = b""
+        self.remainder = b""
 
     def unplug(self) -> None:
         self.name.unlink()
@@ -97,7 +97,7 @@ class Device:
 
     def receive(self, spoil: Callable[[bytes], bytes] = bytes) -> list[tuple[Any, ...]]:
         """The states that have come."""
-        *frames, self.rest = (self.rest + spoil(self.read())).split(b"\0")
+        *frames, self.remainder = (self.remainder + spoil(self.read())).split(b"\0")
         result = []
         for frame in filter(None, frames):
             data = unstuff(frame)
@@ -195,7 +195,7 @@ def test_the_line_carries_what_it_carries() -> None:
 
 
 def test_states_out_and_commands_in(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device), make_host) as extra:
+    with Companion(serial(device), make_host) as extra:
         states = [state for _ in range(3) for state in wait(device.receive)]
         for seq, step, _, at in states:
             assert at == pytest.approx(step * 1e-3)
@@ -226,7 +226,7 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
         return bytes(spoilt)
 
     observed: list[float] = []
-    with Beside(serial(device, channels=(FRONT,)), make_host) as extra:
+    with Companion(serial(device, channels=(FRONT,)), make_host) as extra:
         bridge = extra.bridged.bridge
         take = bridge.command
         bridge.command = lambda values: (observed.append(values["left.front"]), take(values))  # type: ignore
@@ -246,14 +246,14 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
 
 def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make_host: Callable[..., Host]) -> None:
     """However slow this machine is, what comes out is no more than 480 bytes a second, and a frame in the air."""
-    with Beside(serial(device, baud=4800), make_host) as extra:
+    with Companion(serial(device, baud=4800), make_host) as extra:
         wait(lambda: extra.bridged.counts["states"] > 20)
         began, count, steps = time.monotonic(), 0, []
         device.read()
         while len(steps) < 15:
-            before = len(device.rest)
+            before = len(device.remainder)
             result = device.receive()
-            count += len(device.rest) - before + len(result) * 22
+            count += len(device.remainder) - before + len(result) * 22
             steps += [step for _, step, _, _ in result]
             lasted = time.monotonic() - began
             assert count <= 480 * lasted + 2 * longest(OUT.size)
@@ -267,7 +267,7 @@ def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make
 def test_a_device_that_does_not_read(device: Device, make_host: Callable[..., Host]) -> None:
     """The terminal's buffer fills: states are dropped, nothing else."""
     bridge = serial(device, baud=100_000_000)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["dropped"] > 20)
         device.send(b"\0" + device.frame(0.5))
         wait(lambda: extra.command[0] == 0.5)
@@ -286,7 +286,7 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
     kinds = (lambda: chance.randbytes(4096), lambda: bytes(512), lambda: b"\1" * 4096, lambda: device.frame(0.9)[:-3],
              lambda: device.frame(0.1) * 40)  # fmt: skip
     bridge = serial(device)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(device.receive)
         while sent < 1 << 18:
             try:
@@ -308,7 +308,7 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
 
 
 def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device), make_host) as extra:
+    with Companion(serial(device), make_host) as extra:
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
         wait(lambda: extra.command[0] == 0.5)
@@ -324,7 +324,7 @@ def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[...,
 
 def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable[..., Host]) -> None:
     device.unplug()
-    with Beside(serial(device, peer_lost="hold"), make_host) as extra:
+    with Companion(serial(device, peer_lost="hold"), make_host) as extra:
         wait(lambda: any("trying again" in line for line in extra.bridged.messages))
         device.plug()
         wait(device.receive)
@@ -339,7 +339,7 @@ def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable
 
 
 def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device, peer_timeout_s=1.0), make_host) as extra:
+    with Companion(serial(device, peer_timeout_s=1.0), make_host) as extra:
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
         wait(lambda: extra.drove(0.5))
@@ -349,7 +349,7 @@ def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host])
 
 def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[..., Host]) -> None:
     bridge = serial(device, watchdog_periods=50, safe={"position[1]": -7.0})
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(device.receive)
         safe: list[Any] = []
         extra.running.errands.append(lambda: wait(lambda: safe))  # the plant's thread stands still
@@ -386,6 +386,6 @@ def test_words_that_make_no_sense(parts: dict[str, Any], output: str) -> None:
 
 
 def test_a_channel_that_nobody_has(device: Device, make_host: Callable[..., Host]) -> None:
-    with Beside(serial(device, claim=("left.*",), channels=()), make_host) as extra:
+    with Companion(serial(device, claim=("left.*",), channels=()), make_host) as extra:
         wait(lambda: extra.bridged.fault)
     assert "channel of command_fields '1'" in str(extra.bridged.fault)

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.full
 
 __all__ = ["device"]
 
-WORDS = ("seq:u16", "step:u32", "velocity[0]:f32", "time:f64")
+FIELDS = ("seq:u16", "step:u32", "velocity[0]:f32", "time:f64")
 THRUST = ChannelMapping(channel="1", actuator="thrust")
 
 
 def paced(device: Device) -> Serial:
-    fields = tuple(Packed.from_word(word, "") for word in WORDS)
+    fields = tuple(Packed.from_word(word, "") for word in FIELDS)
     return serial(device, state_fields=fields, channels=(THRUST,), paced=True)
 
 

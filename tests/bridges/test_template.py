@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.template import Template, parse
-from tests.bridges.harness import Beside, wait
+from tests.bridges.harness import Companion, wait
 from tests.wire.bench import PATIENCE_S, Host
 
 
@@ -24,7 +24,7 @@ def peer():  # type: ignore[no-untyped-def]
 
 def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     template = Template(port=peer.getsockname()[1], claim=("left.*",), outputs=("position", "speed"))
-    with Beside(template, make_host) as extra:
+    with Companion(template, make_host) as extra:
         datagram, bridge = peer.recvfrom(65536)
         first = json.loads(datagram)
         assert list(first) == ["time", "step", "position", "speed"]
@@ -41,7 +41,7 @@ def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[...
 
 def test_what_is_not_ours_is_refused_and_reported(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     template = Template(port=peer.getsockname()[1], claim=("left.*",))
-    with Beside(template, make_host) as extra:
+    with Companion(template, make_host) as extra:
         _, bridge = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"right.front": 0.75}}', bridge)
         text = "'right.front' is not among the actuators"
@@ -50,7 +50,7 @@ def test_what_is_not_ours_is_refused_and_reported(peer: socket.socket, make_host
 
 
 def test_nobody_listens(make_host: Callable[..., Host]) -> None:
-    with Beside(Template(port=1), make_host) as extra:
+    with Companion(Template(port=1), make_host) as extra:
         wait(lambda: extra.bridged.counts["states"] > 3)
     assert extra.bridged.fault is None
 

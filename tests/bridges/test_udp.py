@@ -23,12 +23,12 @@ from rtmms.plant.protocol import Channel
 from rtmms_bridges.lines.packing import Packed, Packer, Unpacker, is_old
 from rtmms_bridges.udp import Udp, parse_json
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.bridges.harness import ROOT, Companion, plant_info, state, wait
 from tests.bridges.swimmer import Sailing
 from tests.cli.shell import finish, start
 from tests.wire.bench import PATIENCE_S, Host
 
-WORDS = ("=43981:u16", "seq:u8", "time:f64", "position[1]:i16:1000", "_:pad", "speed:f32")
+FIELDS = ("=43981:u16", "seq:u8", "time:f64", "position[1]:i16:1000", "_:pad", "speed:f32")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def packed(*text: str) -> tuple[Packed, ...]:
 
 def test_json_both_ways(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = udp(peer, claim=("left.*",), outputs=("position", "quaternion"))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         data, place = peer.recvfrom(65536)
         first = json.loads(data)
         assert list(first) == ["time", "step", "seq", "position", "quaternion"]
@@ -60,7 +60,7 @@ def test_json_both_ways(peer: socket.socket, make_host: Callable[..., Host]) -> 
 
 
 def test_json_of_chosen_fields(peer: socket.socket, make_host: Callable[..., Host]) -> None:
-    with Beside(udp(peer, state_fields=packed("position[0]", "speed", "time")), make_host):
+    with Companion(udp(peer, state_fields=packed("position[0]", "speed", "time")), make_host):
         assert list(json.loads(peer.recv(65536))) == ["time", "step", "seq", "position[0]", "speed"]
 
 
@@ -68,10 +68,10 @@ def test_json_of_chosen_fields(peer: socket.socket, make_host: Callable[..., Hos
 def test_structures_both_ways(peer: socket.socket, make_host: Callable[..., Host], endian: Any) -> None:
     sign = "<" if endian == "little" else ">"
     bridge = udp(
-        peer, claim=("*",), format="struct", endian=endian, state_fields=packed(*WORDS),
+        peer, claim=("*",), format="struct", endian=endian, state_fields=packed(*FIELDS),
         command_fields=packed("=7:u8", "seq:u8", "left.front:i16:1000", "right.back:f64"),
     )  # fmt: skip
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         data, place = peer.recvfrom(65536)
         mark, seq, time, _, speed = struct.unpack(f"{sign}HBdhxf", data)
         assert (mark, seq) == (43981, 1)
@@ -97,7 +97,7 @@ def test_numbers_that_count_begin_anew_where_their_type_ends() -> None:
 
 def test_a_number_that_is_none_is_not_sent(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     for more in ({}, {"format": "struct", "state_fields": packed("speed:u8")}):
-        with Beside(udp(peer, **more), make_host) as extra:
+        with Companion(udp(peer, **more), make_host) as extra:
             wait(lambda: extra.bridged.counts["sent"])
             extra.running.host.plant.state[4] = float("nan")
             wait(lambda: extra.bridged.counts["unsendable"])
@@ -145,7 +145,7 @@ def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: 
     bridge = udp(
         peer, channels=channels, format="json", command_format="struct", command_fields=packed("1:u16", "2:u16")
     )
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         _, place = peer.recvfrom(65536)
         peer.sendto(struct.pack("<HH", 1600, 1600), place)
         wait(lambda: extra.command == pytest.approx([0.2, 0.0, -0.2, 0.0]))
@@ -154,7 +154,7 @@ def test_channels_with_scale_trim_and_direction(peer: socket.socket, make_host: 
 
 def test_states_go_to_where_commands_come_from(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = Udp(port=0, bind_port=0, claim=("*",))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["states"] > 3)
         assert extra.bridged.counts["sent"] == 0
         assert bridge._socket is not None
@@ -164,7 +164,7 @@ def test_states_go_to_where_commands_come_from(peer: socket.socket, make_host: C
 
 def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     channels = (ChannelMapping(channel="a", actuator="left.front"),)
-    with Beside(udp(peer, channels=channels), make_host) as extra:
+    with Companion(udp(peer, channels=channels), make_host) as extra:
         _, place = peer.recvfrom(65536)
         for data in (b"", b"{", b"[]", b" " * 9000, b'{"values": {"a": NaN}}', b'{"values": {"b": 1}}',
                      b'{"values": {}, "seq": 1.5}'):  # fmt: skip
@@ -184,7 +184,7 @@ def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable
 
 def test_strangers(make_host: Callable[..., Host]) -> None:
     bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, Beside(bridge, make_host) as extra:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["states"])
         assert bridge._socket is not None
         other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
@@ -201,7 +201,7 @@ def test_peer_names_who_may_drive(make_host: Callable[..., Host]) -> None:
             item.bind(("127.0.0.1", 0))
         port = mine.getsockname()[1]
         bridge = Udp(host="127.0.0.2", port=1, bind_port=0, claim=("*",), peer=(f"127.0.0.1:{port}",))
-        with Beside(bridge, make_host) as extra:
+        with Companion(bridge, make_host) as extra:
             wait(lambda: extra.bridged.counts["states"])
             assert bridge._socket is not None
             other.sendto(b'{"values": {"left.front": 1}}', bridge._socket.getsockname())
@@ -213,7 +213,7 @@ def test_peer_names_who_may_drive(make_host: Callable[..., Host]) -> None:
 def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     bridge = udp(peer, claim=("*",), watchdog_periods=50, state_fields=packed("speed", "ok"[:0] or "position[0]"),
                  safe={"position[0]": -9.0})  # fmt: skip
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         peer.recv(65536)
         extra.running.errands.append(lambda: wait(lambda: extra.bridged.counts["silences"]))
         received = wait(lambda: (m := json.loads(peer.recv(65536)))["position[0]"] == -9.0 and m)
@@ -241,7 +241,7 @@ def test_the_safe_output_of_a_constant() -> None:
 @pytest.mark.parametrize(("how", "left"), [("hold", 0.75), ("neutral", 0.0)])
 def test_a_silent_peer(peer: socket.socket, make_host: Callable[..., Host], how: Any, left: float) -> None:
     bridge = udp(peer, claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         _, place = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"left.front": 0.75}}', place)
         wait(lambda: extra.drove(0.75))
@@ -301,7 +301,7 @@ def test_wrong_words(parts: dict[str, str], text: str) -> None:
     ],
 )
 def test_what_does_not_fit_the_plant(bridge: Udp, text: str, make_host: Callable[..., Host]) -> None:
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         extra.bridged.join()
     assert isinstance(extra.bridged.fault, rtmms.RtmmsError)
     assert text in str(extra.bridged.fault)
@@ -454,7 +454,7 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("parameters", "text"),
     [
         (
             {"state_fields": (Packed.from_word("position[2]:f32:1000", "x"),)},
@@ -465,6 +465,6 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
         ({"endian": "big"}, "endian: expected format=struct with big"),
     ],
 )
-def test_json_refuses_the_layout_of_structures(given: dict[str, Any], text: str) -> None:
+def test_json_refuses_the_layout_of_structures(parameters: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Udp(**given)
+        Udp(**parameters)

@@ -24,7 +24,7 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms.plant.protocol import Channel
 from rtmms_bridges.zenoh import Zenoh, parse, read_msgpack
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import Beside, plant_info, state, wait
+from tests.bridges.harness import Companion, plant_info, state, wait
 from tests.ports import reserve_ports
 from tests.wire.bench import Host
 
@@ -76,7 +76,7 @@ def connected(endpoint: str) -> Iterator[Callable[..., Peer]]:
 
 def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     bridge = Zenoh(listen=(endpoint,), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         whole = json.loads(peer.text("rtmms/toy/state"))
@@ -102,7 +102,7 @@ def test_states_as_keys(make_host: Callable[..., Host], endpoint: str, connected
 def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     """All outputs of a state go out together; the last of them must come as often as the first."""
     bridge = Zenoh(listen=(endpoint,), rate_hz=50.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         wait(lambda: peer.received["rtmms/toy/position"] >= 60)
@@ -115,7 +115,7 @@ def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected
 def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]) -> None:
     pack = msgpack.packb if encoding == "msgpack" else lambda value: json.dumps(value).encode()
     bridge = Zenoh(listen=(endpoint,), claim=("left.*",), encoding=encoding, layout="state")  # type: ignore[arg-type]
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         state = wait(lambda: peer.samples.get("rtmms/toy/state")).payload.to_bytes()
@@ -146,7 +146,7 @@ def test_a_command_that_is_too_long_is_not_put_together(
     make_host: Callable[..., Host], endpoint: str, connected: Callable[..., Peer]
 ) -> None:
     bridge = Zenoh(listen=(endpoint,), claim=("*",))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         peer = connected()
         lengths: list[int] = []
@@ -167,7 +167,7 @@ def test_one_that_does_not_read_costs_nothing(
 ) -> None:
     """Its callback never returns; another peer gets what comes, and the bridge ends when it should."""
     bridge, stuck, free = Zenoh(listen=(endpoint,), rate_hz=0.0), threading.Event(), threading.Event()
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         slow, other = connected("nothing"), connected()
 
@@ -192,7 +192,7 @@ def test_one_that_does_not_read_costs_nothing(
 
 def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Host], endpoint: str) -> None:
     bridge = Zenoh(listen=(), connect=(endpoint,), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         config = zenoh.Config()
         config.insert_json5("listen/endpoints", json.dumps([endpoint]))
@@ -251,7 +251,7 @@ def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, 
         f"transport: {{auth: {{usrpwd: {user}}}}}}}"
     )
     bridge = Zenoh(zenoh_config=str(file), rate_hz=0.0)
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         config = zenoh.Config()
         for key, value in (("mode", "client"), ("connect/endpoints", [endpoint]), ("connect/timeout_ms", 0),

@@ -28,7 +28,7 @@ class Part:
 class Thing(rtmms.Bridge):
     port: int = 1
     host: str = "127.0.0.1"
-    way: Literal["json", "struct"] = "json"
+    variant: Literal["json", "struct"] = "json"
     gain: float | None = None
     on: bool = False
     names: tuple[str, ...] = ()
@@ -59,9 +59,9 @@ def file(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_words_are_read_as_the_parameters_types() -> None:
-    built = thing(port="7", way="struct", gain="2.5", on="yes", names="a.*+b", sizes="1+2", safe="x=1+y=-2",
+    built = thing(port="7", variant="struct", gain="2.5", on="yes", names="a.*+b", sizes="1+2", safe="x=1+y=-2",
                  home__lat_deg="47.5", rate_hz="10", claim="left.*+right.*", watchdog_periods="5")  # fmt: skip
-    assert (built.port, built.way, built.gain, built.on, built.names, built.sizes) == (
+    assert (built.port, built.variant, built.gain, built.on, built.names, built.sizes) == (
         7, "struct", 2.5, True, ("a.*", "b"), (1, 2),
     )  # fmt: skip
     assert built.safe == {"x": 1.0, "y": -2.0}
@@ -126,7 +126,7 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         ({"port": "1.5"}, "expected a whole number"),
         ({"gain": "nan"}, "bridge 'thing': gain: expected a number, got 'nan'"),
         ({"on": "maybe"}, "expected true or false"),
-        ({"way": "xml"}, "bridge 'thing': way: expected one of json, struct; got 'xml'"),
+        ({"variant": "xml"}, "bridge 'thing': variant: expected one of json, struct; got 'xml'"),
         ({"sizes": "1+b"}, "sizes: expected a whole number, got 'b'"),
         ({"safe": "x"}, "safe: expected KEY=VALUE, separated by '+', got 'x'"),
         ({"safe": "x=y"}, "safe.x: expected a number, got 'y'"),
@@ -163,7 +163,7 @@ def test_wrong_words(arguments: dict[str, str], text: str) -> None:
         ("names = [[]]", "names[0]: expected text, got []"),
         ("safe = 1", "safe: expected a table of float, got 1"),
         ("safe = {x = 'a'}", "safe.x: expected a number, got 'a'"),
-        ("way = 'xml'", "way: expected one of json, struct; got 'xml'"),
+        ("variant = 'xml'", "variant: expected one of json, struct; got 'xml'"),
         ("[[channels]]\nchannel = 1", "channels[0]: needs actuator"),
         ("channels = [1]", "channels[0]: expected a table, got 1"),
         ("[[channels]]\nchannel = 1\nactuator = 'a'\nscale = 'x'", "channels[0].scale: expected a number, got 'x'"),

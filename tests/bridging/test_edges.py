@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.bridging.runner import FIRST_LINES, LINE_INTERVAL_S, MAX_LINE_LENGTH, LinePrinter
 from rtmms.cli import bridge as command
-from tests.bridges.harness import Beside, Bridged, wait
+from tests.bridges.harness import Bridged, Companion, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.bridging.test_runner import Probe
 from tests.ports import reserve_ports
@@ -23,7 +23,7 @@ from tests.wire.looping import Looping
 def test_the_plant_gets_the_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
     """Closing a peer's library may take its time, and a plant in lockstep waits."""
     probe = Probe(claim=("*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         server, free = extra.running.host.server, []
         close = probe.close
@@ -58,7 +58,7 @@ def test_a_new_plant_is_not_driven_by_what_was_for_the_last_one(make_host: Calla
 @pytest.mark.parametrize(("how", "left"), [("hold", 0.25), ("neutral", 0.0)])
 def test_a_peer_that_is_silent_is_lost_once(make_host: Callable[..., Host], how: Any, left: float) -> None:
     probe = Probe(claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         assert not extra.bridged.counts["peer_lost"], "a peer that never sent is not lost"
         for count in (1, 2):

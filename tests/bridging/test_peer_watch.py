@@ -88,7 +88,7 @@ def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "fresh_s", "silent_s"),
+    ("arguments", "fresh_s", "silent_s"),
     [
         ({"period_s": 0.5}, 0.5, 1.5),
         ({"period_s": 0.001}, MIN_PERIOD_S, SILENT_PERIODS * MIN_PERIOD_S),
@@ -100,9 +100,9 @@ def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
     ],
 )
 def test_what_is_given_goes_before_what_is_learned(
-    given: dict[str, Any], fresh_s: float, silent_s: float | None
+    arguments: dict[str, Any], fresh_s: float, silent_s: float | None
 ) -> None:
-    watch = PeerWatch(0.0, **given)
+    watch = PeerWatch(0.0, **arguments)
     receive(watch, every(0.1, 3.0))
     assert watch.fresh_s == pytest.approx(fresh_s)
     assert watch.until_silent_s(2.9) == (None if silent_s is None else pytest.approx(silent_s))

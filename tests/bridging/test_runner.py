@@ -12,7 +12,7 @@ import pytest
 
 import rtmms
 from rtmms.bridging.runner import MAX_BURST, MAX_STATES, PAUSE_S, UNPACED_S, RefusalLimit, Runner, _period_s
-from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
+from tests.bridges.harness import Bridged, Companion, plant_info, state, wait
 from tests.wire.bench import Host
 from tests.wire.looping import Looping, plant_process
 
@@ -63,7 +63,7 @@ class Probe(rtmms.Bridge):
 
 def test_an_observer_gets_telemetry_and_ends_with_the_plant(make_host: Callable[..., Host]) -> None:
     probe = Probe()
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         assert not extra.running.host.server.claimed.any()
         wait(lambda: extra.running.host.server.admitted() == {"bridge"})
@@ -74,7 +74,7 @@ def test_an_observer_gets_telemetry_and_ends_with_the_plant(make_host: Callable[
 
 def test_a_claimant_answers_each_state_at_once_with_the_newest_values(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.send(b"0.25")
         wait(lambda: extra.command[0] == 0.25)
@@ -92,7 +92,7 @@ def test_what_the_plant_would_refuse_leaves_the_last_good_command(
     bad: bytes, reason: str, make_host: Callable[..., Host]
 ) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.send(b"0.25")
         wait(lambda: extra.command[0] == 0.25)
@@ -106,7 +106,7 @@ def test_what_the_plant_would_refuse_leaves_the_last_good_command(
 
 def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), answering=True)
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: probe.steps)
         host = extra.running.host
         before = host.summaries[0]["commands"]
@@ -119,14 +119,14 @@ def test_one_that_waits_answers_when_its_peer_does(make_host: Callable[..., Host
 
 def test_each_nth_step_only(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), every=5)
-    with Beside(probe, make_host):
+    with Companion(probe, make_host):
         wait(lambda: len(probe.steps) > 5)
     assert all(step % 5 == 0 for step in probe.steps)
 
 
 def test_a_lower_rate(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), rate_hz=100.0)
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 5)
         assert extra.bridged.counts["states"] > len(probe.steps)
     assert all(b - a >= 5 for a, b in zip(probe.steps[1:], probe.steps[2:], strict=False))
@@ -134,7 +134,7 @@ def test_a_lower_rate(make_host: Callable[..., Host]) -> None:
 
 def test_a_lower_rate_of_one_that_waits_does_not_hold_the_plant_up(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), rate_hz=100.0, answering=True)
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 2)
         wait(lambda: extra.running.host.summaries[0]["commands"] > 0)
 
@@ -189,7 +189,7 @@ def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
 def test_requests_do_not_wait(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",))
     asked: list[str] = []
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         server = extra.running.host.server
         reply = server.reply
         server.reply = lambda request, *more: (asked.append(request.op), reply(request, *more))  # type: ignore
@@ -201,7 +201,7 @@ def test_requests_do_not_wait(make_host: Callable[..., Host]) -> None:
 
 def test_a_file_may_be_let_go_within_its_own_call(make_host: Callable[..., Host]) -> None:
     probe = Probe()
-    with Beside(probe, make_host):
+    with Companion(probe, make_host):
         wait(lambda: probe.steps)
         probe.theirs.send(b"close")
         wait(lambda: "unwatched" in probe.log)
@@ -211,7 +211,7 @@ def test_a_file_may_be_let_go_within_its_own_call(make_host: Callable[..., Host]
 
 def test_the_watchdog_reports_a_silent_plant_and_states_end_the_silence(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), watchdog_periods=100)
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         extra.running.errands.append(lambda: wait(lambda: "silence" in probe.log))  # the plant's thread stands still
         wait(lambda: "silence" in probe.log)
@@ -226,7 +226,7 @@ def test_states_wake_it_as_before_after_its_connection_broke(
     """It looks around by itself so seldom that states would come too slowly if they did not wake it."""
     monkeypatch.setattr("rtmms.bridging.runner.CHECK_S", 1.0)
     probe = Probe(claim=("*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         steps: Any = extra.running.host.server._sockets.step
         for _ in range(2):
             wait(lambda: len(probe.steps) > 3)
@@ -294,7 +294,7 @@ class Faulty(Probe):
 
 def test_a_fault_of_the_bridge_closes_it_and_is_no_farewell(make_host: Callable[..., Host]) -> None:
     probe = Faulty(claim=("*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         extra.bridged.join()
         assert isinstance(extra.bridged.fault, RuntimeError)
         assert probe.log[-1] == "close a fault in the bridge"
@@ -319,10 +319,10 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
 
 
 def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) -> None:
-    with Beside(Probe(rate_hz=500.0), make_host) as extra:
+    with Companion(Probe(rate_hz=500.0), make_host) as extra:
         wait(lambda: extra.bridged.messages)
         assert "without a claim about 100 states a second come" in extra.bridged.messages[0]
-    with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as extra:
+    with Companion(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as extra:
         wait(lambda: extra.bridged.counts["states"] > 10)
         assert extra.bridged.messages == []
 
@@ -344,7 +344,7 @@ def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_afte
     make_host: Callable[..., Host],
 ) -> None:
     probe = Probe(claim=("left.*",))
-    with Beside(probe, make_host) as extra:
+    with Companion(probe, make_host) as extra:
         wait(lambda: len(probe.steps) > 3)
         probe.theirs.setblocking(False)
 

@@ -34,17 +34,17 @@ def left(**values: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("given", "output"),
+    ("arguments", "output"),
     [
         ({}, False), ({"ended": "stop"}, False), ({"unclaimed": 9}, False), ({"misses": 1}, True), ({"late": 1}, True),
         ({"skipped": 1}, True), ({"overruns": 1}, True), ({"reused": 1}, True), ({"stale": 1}, True),
         ({"alterations": 1}, True), ({"ended": "interrupt"}, True), ({"ended": "diverged"}, True),
     ],
 )  # fmt: skip
-def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dict[str, Any], output: bool) -> None:
-    loop = left(**given)
-    given.pop("alterations", None)
-    assert was_disturbed(ended(**given), loop) is output
+def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(arguments: dict[str, Any], output: bool) -> None:
+    loop = left(**arguments)
+    arguments.pop("alterations", None)
+    assert was_disturbed(ended(**arguments), loop) is output
 
 
 def ran(dt: float, **values: Any) -> tuple[Accuracy, dict[str, Any]]:

@@ -40,7 +40,7 @@ class Writes:
     command: str
     option: str
     ending: str
-    words: tuple[str, ...]
+    options: tuple[str, ...]
 
 
 WRITES = [
@@ -229,12 +229,12 @@ RUNS = [write for write in WRITES if write.command == "run"]
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of the system")
-@pytest.mark.parametrize("one", LIMITED, ids=lambda item: f"{item.command} {item.option} {item.ending}")
-def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, one: Writes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("single", LIMITED, ids=lambda item: f"{item.command} {item.option} {item.ending}")
+def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, single: Writes, tmp_path: Path) -> None:
     for name in ("run.mcap", "run.csv"):
         (tmp_path / name).symlink_to(folder / name)
-    name = f"out{one.ending}"
-    arguments = [word.replace("{}", name) for word in one.words]
+    name = f"out{single.ending}"
+    arguments = [word.replace("{}", name) for word in single.options]
     result = rtmms(tmp_path, *arguments)
     assert result.status == 0, result.err
     whole = (tmp_path / name).read_bytes()
@@ -259,15 +259,15 @@ ls -A disk; exit $status
 
 @pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts")
-@pytest.mark.parametrize("one", RUNS, ids=lambda item: f"{item.command} {item.option} {item.ending}")
-def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
-    name = f"out{one.ending}"
+@pytest.mark.parametrize("single", RUNS, ids=lambda item: f"{item.command} {item.option} {item.ending}")
+def test_a_run_onto_a_full_disk(single: Writes, tmp_path: Path) -> None:
+    name = f"out{single.ending}"
     (tmp_path / "disk").mkdir()
-    result = rtmms(tmp_path, *(word.replace("{}", "whole" + one.ending) for word in one.words))
+    result = rtmms(tmp_path, *(word.replace("{}", "whole" + single.ending) for word in single.options))
     assert result.status == 0, result.err
-    os.rename(tmp_path / f"whole{one.ending}", tmp_path / "whole")
+    os.rename(tmp_path / f"whole{single.ending}", tmp_path / "whole")
     room = os.path.getsize(tmp_path / "whole") * 3 // 2
-    arguments = [word.replace("{}", f"disk/{name}") for word in one.words]
+    arguments = [word.replace("{}", f"disk/{name}") for word in single.options]
     done = subprocess.run(
         [
             "unshare",
@@ -296,8 +296,8 @@ def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
     assert name in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     # a log's first part is worth having: it is put in its place, and can be read
-    assert done.stdout.splitlines()[-2 if one.option == "--log" else -1 :] == (
-        ["changed", name] if one.option == "--log" else [name]
+    assert done.stdout.splitlines()[-2 if single.option == "--log" else -1 :] == (
+        ["changed", name] if single.option == "--log" else [name]
     )
 
 

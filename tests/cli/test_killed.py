@@ -93,11 +93,11 @@ def _alive(pid: int) -> bool:
 def _cpu_s(pid: int) -> float:
     """Processor time of a process; of one that has ended or waits by nature, plenty."""
     result = _stat(pid)
-    tracker = b"resource_tracker" in _words(pid)
+    tracker = b"resource_tracker" in _command_line(pid)
     return 1.0 if not result or tracker else 0.01 * (int(result[11]) + int(result[12]))
 
 
-def _words(pid: int) -> bytes:
+def _command_line(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -14,13 +14,13 @@ from tests.cli.shell import rtmms
 from tests.cli.test_branch import QUIET, steps
 
 LINK = "tired:delay_ms=40,jitter_ms=15,loss=0.1,duplicate=0.05,reorder=0.05"
-WORDS = ("run", "tuned", "--controller", "tired", "--duration", "2", "--seed", "3", "--set", "damping=0.3", *QUIET)
+ARGUMENTS = ("run", "tuned", "--controller", "tired", "--duration", "2", "--seed", "3", "--set", "damping=0.3", *QUIET)
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("links")
-    result = rtmms(folder, *WORDS, "--mode", "lockstep", "--link", LINK, "--log", "a.mcap")
+    result = rtmms(folder, *ARGUMENTS, "--mode", "lockstep", "--link", LINK, "--log", "a.mcap")
     assert result.status == 0, result.err
     tired = result.report["exchange"]["links"]["tired"]
     assert result.report["exchange"]["commands_applied"] == 200
@@ -36,7 +36,7 @@ def test_a_replay_needs_no_link(recorded: Path) -> None:
 
 @pytest.mark.full
 def test_in_real_time_the_bits_are_those_of_lockstep(recorded: Path) -> None:
-    result = rtmms(recorded, *WORDS, "--rate", "0.5", "--link", LINK, "--log", "b.mcap")
+    result = rtmms(recorded, *ARGUMENTS, "--rate", "0.5", "--link", LINK, "--log", "b.mcap")
     assert result.status == 0, result.err
     if result.report["exchange"]["misses"]:
         pytest.skip("the machine was busy: a command was missed")
@@ -55,7 +55,7 @@ def test_a_run_from_the_log_has_its_links(recorded: Path) -> None:
 
 @pytest.mark.full
 def test_without_the_link_it_is_another_run(recorded: Path) -> None:
-    assert rtmms(recorded, *WORDS, "--mode", "lockstep", "--log", "d.mcap").status == 0
+    assert rtmms(recorded, *ARGUMENTS, "--mode", "lockstep", "--log", "d.mcap").status == 0
     assert steps(recorded / "d.mcap") != steps(recorded / "a.mcap")
 
 

@@ -24,7 +24,7 @@ def report(**values: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("arguments", "line"),
     [
         ({}, "in time: every command and every step"),
         ({"overruns": 31, "causes": {"machine": 31}}, "31 late steps of 5000, all caused by the computer"),
@@ -37,14 +37,14 @@ def report(**values: Any) -> dict[str, Any]:
         ({"stale": 45}, "45 of 5000 steps with values that were too old"),
     ],
 )  # fmt: skip
-def test_the_second_line_reports_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
-    result = as_table(report(**given)).splitlines()
+def test_the_second_line_reports_what_was_late_and_why(arguments: dict[str, Any], line: str) -> None:
+    result = as_table(report(**arguments)).splitlines()
     assert result[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
     assert result[1] == line
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"summary": {"mean_speed_m_s": 0.41487}}, "mean speed        0.4149 m/s"),
         ({"summary": {"one.turn_rate_deg_s": -3.0}}, "one.turn rate     -3 deg/s"),
@@ -59,8 +59,8 @@ def test_the_second_line_reports_what_was_late_and_why(given: dict[str, Any], li
         ({"misses": 2, "late": 1, "commands_applied": 4998}, "in time for 4998 steps, missing for 2, late ones 1"),
     ],
 )  # fmt: skip
-def test_a_number_has_its_unit(given: dict[str, Any], text: str) -> None:
-    assert [line for line in as_table(report(**given)).splitlines() if line.strip().endswith(text.strip())]
+def test_a_number_has_its_unit(arguments: dict[str, Any], text: str) -> None:
+    assert [line for line in as_table(report(**arguments)).splitlines() if line.strip().endswith(text.strip())]
 
 
 def test_what_is_long_or_of_two_dimensions_is_left_out() -> None:
@@ -84,7 +84,7 @@ def timed(**values: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({}, "connected at 0 s; first command at 0.012 s; never silent; steps: 4960 in time, 40 too old, 0 missing"),
         ({"silences": [{"begin_s": 3.0, "begin_step": 3000, "length_s": 1.5}], "restarts": 1},
@@ -98,8 +98,8 @@ def timed(**values: Any) -> dict[str, Any]:
         ({"watch": WATCHED | {"watched": False}}, "; its silence is not watched, because it sends on events only"),
     ],
 )  # fmt: skip
-def test_a_run_with_a_bridge_opens_with_the_times_of_each_peer(given: dict[str, Any], text: str) -> None:
-    lines = as_table(report(peers=[timed(**given)])).splitlines()
+def test_a_run_with_a_bridge_opens_with_the_times_of_each_peer(arguments: dict[str, Any], text: str) -> None:
+    lines = as_table(report(peers=[timed(**arguments)])).splitlines()
     (head,) = (k for k, line in enumerate(lines) if line == "peers")
     assert head <= 4
     assert lines[head + 1].startswith("  udp ")

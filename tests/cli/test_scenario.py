@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.shell import rtmms
 
-OWN = """
+CUSTOM = """
 import rtmms
 
 class Push(rtmms.Controller):
@@ -51,7 +51,7 @@ set = {{ "push.torque" = -1.0 }}
 
 
 def write(tmp_path: Path, text: str) -> str:
-    (tmp_path / "push.py").write_text(OWN)
+    (tmp_path / "push.py").write_text(CUSTOM)
     (tmp_path / "run.toml").write_text(text)
     return str(tmp_path / "run.toml")
 

@@ -20,8 +20,8 @@ def peer(late: int = 900, commands: int = 1000, every: int = 1, delay: int = 0, 
             "metrics": figures}  # fmt: skip
 
 
-def figures(usual: float, slowest: float | None = None, reading: float = 5.0) -> dict[str, float]:
-    return {ANSWER: usual, SLOWEST: usual if slowest is None else slowest, READING: reading}
+def figures(typical: float, slowest: float | None = None, reading: float = 5.0) -> dict[str, float]:
+    return {ANSWER: typical, SLOWEST: typical if slowest is None else slowest, READING: reading}
 
 
 def test_a_slow_answer_has_two_ways_out() -> None:
@@ -49,13 +49,13 @@ def test_a_peer_that_has_every_already_gets_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "steps"),
+    ("item", "steps"),
     [(peer(late=10, **figures(3100.0)), 1000), (peer(late=20, **figures(100.0)), 1000), (peer(late=0), 1000),
      (peer(late=5, **figures(3100.0)), 0), (peer(late=30, commands=990), 1000)],
 )  # fmt: skip
-def test_no_advice_where_the_peer_is_not_the_cause(one: dict[str, Any], steps: int) -> None:
+def test_no_advice_where_the_peer_is_not_the_cause(item: dict[str, Any], steps: int) -> None:
     """Few late commands; answers that take a tenth of their time; a peer that keeps up and reports nothing."""
-    assert advice(one, "controller mine", steps, PACE) == ""
+    assert advice(item, "controller mine", steps, PACE) == ""
 
 
 def test_a_peer_that_reports_nothing_is_measured_by_its_commands() -> None:

@@ -41,7 +41,7 @@ def test_a_log_of_it_is_drawn_and_replayed(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
 
 
-OWN = """
+CUSTOM = """
 import rtmms
 from rtmms.robots import snake
 
@@ -59,7 +59,7 @@ class Bend(rtmms.Controller):
 
 
 def test_joints_against_the_ground_end_the_run(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(CUSTOM)
     result = rtmms(
         tmp_path,
         "run",

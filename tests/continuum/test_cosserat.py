@@ -71,15 +71,15 @@ def test_acceleration_wrenches_and_power_are_those_of_the_equations(moving: Any)
 
 @pytest.mark.parametrize(("points", "order"), [(3, 4), (4, 6)])
 def test_order_in_x(moving: Any, points: int, order: int) -> None:
-    def found(nodes: int, points: int) -> Any:
+    def results(nodes: int, points: int) -> Any:
         plant = continuous_eel.in_paper_frame(**MOVING, nodes=nodes, points=points)
         plant.start(moving.memory, moving.now)
         plant.look()
         return np.append(plant.acceleration, plant.energies[at.POWER])
 
-    best = found(257, 5)
+    best = results(257, 5)
     cells = np.array([16, 32])
-    errors = [np.abs(found(int(c) * (points - 1) + 1, points) - best).max() for c in cells]
+    errors = [np.abs(results(int(c) * (points - 1) + 1, points) - best).max() for c in cells]
     assert math.log2(errors[0] / errors[1]) > order - 0.4
 
 
@@ -151,7 +151,7 @@ def standing(x: float, t: float, p: Any, out: Any) -> None:
         out[2, 5] = shape * w * w * math.cos(w * t)
 
 
-def own(kind: float, **more: Any) -> CosseratPlant:
+def custom(kind: float, **more: Any) -> CosseratPlant:
     body = CosseratBody("own", 2.08, Section(0.065, 0.09, drag=(0.0, 0.0, 0.0), roll_drag=0.0))
     field = Field(standing, np.array([kind]), np.array([SETTLE]), np.zeros((1, 0)))
     return CosseratPlant(body, field, dt=4e-3, wake=False, gravity=0.0, **more)
@@ -161,7 +161,7 @@ def test_momentum_stays_and_only_a_travelling_wave_swims() -> None:
     """Without drag and wake: the hydrodynamic connection."""
     ways = []
     for kind in (0.0, 1.0):
-        plant = own(kind)
+        plant = custom(kind)
         if kind:  # a travelling wave moves at once: the head gets the twist that leaves the momentum at 0
             plant.state[at.Y_TWIST : at.Y_TWIST + 6] = still_twist(plant)
         maximum = 0.0

@@ -121,7 +121,7 @@ def test_a_rod_on_a_support_never_blows_up(rooted: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         (
             {"section": lambda x: RodSection(1.0 - x, LITTLE, 1.0, 1.0, 1.0 - 1.2 * x)},
@@ -136,7 +136,7 @@ def test_a_rod_on_a_support_never_blows_up(rooted: Any) -> None:
         ({"curvature": (0.0, math.nan, 0.0)}, r"curvature at X = 0.05 m must be 3 finite"),
     ],
 )
-def test_refused(given: dict[str, Any], text: str) -> None:
-    rod = Rod(**{"name": "rod", "body": "wall", "length_m": 1.0, "section": UNIT, **given})
+def test_refused(arguments: dict[str, Any], text: str) -> None:
+    rod = Rod(**{"name": "rod", "body": "wall", "length_m": 1.0, "section": UNIT, **arguments})
     with pytest.raises(rtmms.ModelError, match=text):
         compile_model(Mechanism("r", [Body("wall")], rods=[rod], base="fixed"))

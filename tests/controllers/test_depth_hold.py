@@ -142,12 +142,12 @@ def test_it_holds_depth_and_heading_and_drives_ahead() -> None:
     np.testing.assert_allclose(ahead[30:, 4], 0.5, atol=0.01)
 
 
-@pytest.mark.parametrize("given", [
+@pytest.mark.parametrize("arguments", [
     {"net_buoyancy_kg": 0.5}, {"net_buoyancy_kg": -0.5}, {"dead_band": 0.0625, "net_buoyancy_kg": -0.1},
     {"mass_kg": 18.0, "added_heave_kg": 25.0},
 ])  # fmt: skip
-def test_it_learns_what_it_has_to_carry(given: dict[str, float]) -> None:
-    dive = Dive("none", given, depth_m=3.0)
+def test_it_learns_what_it_has_to_carry(arguments: dict[str, float]) -> None:
+    dive = Dive("none", arguments, depth_m=3.0)
     dive.run(20.0)
     np.testing.assert_allclose(dive.run(5.0)[:, 0], 3.0, atol=0.02)
 

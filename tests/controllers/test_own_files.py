@@ -48,14 +48,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("word", "name", "rest"),
+    ("word", "name", "remainder"),
     [("gait", "gait", ""), ("gait:a=1,b=2", "gait", "a=1,b=2"), ("mine.py", "mine.py", ""),
      ("mine.py:Mine", "mine.py:Mine", ""), ("mine.py:a=1", "mine.py", "a=1"),
      ("../x/mine.py:Mine:a=b:c", "../x/mine.py:Mine", "a=b:c"),
      ("c:/mine.py:Mine", "c:/mine.py:Mine", "")],
 )  # fmt: skip
-def test_words_are_split(word: str, name: str, rest: str) -> None:
-    assert split_word(word) == (name, rest)
+def test_words_are_split(word: str, name: str, remainder: str) -> None:
+    assert split_word(word) == (name, remainder)
 
 
 def test_what_it_is_called() -> None:
@@ -145,15 +145,15 @@ def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Hos
 
 
 @pytest.mark.parametrize(
-    ("word", "name", "rest"),
+    ("word", "name", "remainder"),
     [
         ("mine.py:Mine:gain=2", "mine.py:Mine", "gain=2"),
         ("C:\\own\\mine.py", "C:\\own\\mine.py", ""),
         ("predictive:method=ilqr,cost=own/mine.py:deep", "predictive", "method=ilqr,cost=own/mine.py:deep"),
     ],
 )
-def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, rest: str) -> None:
-    assert split_word(word) == (name, rest)
+def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, remainder: str) -> None:
+    assert split_word(word) == (name, remainder)
     assert is_file(word) == (name != "predictive")
 
 

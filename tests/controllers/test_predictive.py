@@ -98,14 +98,14 @@ CASES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("robot", "given", "values"), [
+@pytest.mark.parametrize(("robot", "chosen", "values"), [
     pytest.param(*case, marks=() if k == 0 else pytest.mark.full) for k, case in enumerate(CASES)
 ])  # fmt: skip
-def test_a_plan_does_not_see_a_set_point_change(robot: str, given: dict[str, Any], values: dict[str, float]) -> None:
+def test_a_plan_does_not_see_a_set_point_change(robot: str, chosen: dict[str, Any], values: dict[str, float]) -> None:
     """Whether the plan in work was finished when the set-point changed does not matter: the next plan uses it."""
     sent = []
     for is_finished in (False, True):
-        controller = Predictive(model=robot, **({"samples": 8} if given.get("method") != "ilqr" else {}), **given)
+        controller = Predictive(model=robot, **({"samples": 8} if chosen.get("method") != "ilqr" else {}), **chosen)
         controller.prepare()
         plant = rtmms.load(robot, dt=0.002 if robot == "quadrotor" else DT, **(SMALL if robot == "manta" else {}))
         info = info_of(plant, robot, plant.dt)
@@ -266,7 +266,7 @@ def test_costs_that_are_no_numbers_end_it_after_a_horizon(
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("chosen", "text"),
     [
         ({"method": "best"}, "method: .*'best'"),
         ({"rate_hz": 7.0}, "1 / rate_hz: expected whole steps of grid_s = 0.02 s"),
@@ -298,9 +298,9 @@ def test_costs_that_are_no_numbers_end_it_after_a_horizon(
         ({"course": "waypoints", "waypoints": "0 0 -1; 9 0 -1", "turns": 3.0}, "turns: course=waypoints does not"),
     ],
 )
-def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
+def test_wrong_words_are_refused(chosen: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Predictive(**given)
+        Predictive(**chosen)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"method": "ilqr"}, {"model": "moth"}, {"model": "quadrotor", "x_m": 2.0}])

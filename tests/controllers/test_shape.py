@@ -152,7 +152,7 @@ def test_amplitude_and_steering_change_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "text"),
+    ("make", "arguments", "text"),
     [
         (Shape, {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad, beyond its limits -1.4 to 1.4"),
         (Shape, {"steer": -1.3}, "front.angle would move from -1.6 to -1 rad"),
@@ -166,14 +166,14 @@ def test_amplitude_and_steering_change_at_once() -> None:
         (lambda **more: Shape(cycles=3, **more), {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad"),
     ],
 )
-def test_refused_at_the_start_and_while_it_runs(make: Any, given: dict[str, float], text: str) -> None:
+def test_refused_at_the_start_and_while_it_runs(make: Any, arguments: dict[str, float], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        make(**given).start(BOARD)
+        make(**arguments).start(BOARD)
     item = make()
     item.start(BOARD)
     known = dict(vars(item))
     with pytest.raises(rtmms.ModelError, match=text):
-        item.on_parameters_changed(given)
+        item.on_parameters_changed(arguments)
     assert vars(item) == known
 
 

@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("chosen", "text"),
     [
         ({"model": "quadrotor", "method": "linear"}, "linear plans support the models moth, got model=quadrotor"),
         ({"model": "moth", "cost": "mine.py:far", "method": "linear"}, "expected none with method=linear"),
@@ -154,6 +154,6 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
         ({"model": "moth", "method": "ilqr"}, "'moth' by ilqr has no default cost"),
     ],
 )
-def test_wrong_variables_are_refused(given: dict[str, Any], text: str) -> None:
+def test_wrong_variables_are_refused(chosen: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Predictive(**given)
+        Predictive(**chosen)

@@ -55,7 +55,7 @@ class Proxy:
         self.period_ns = 0.0
         self._order = itertools.count()
         self._waiting: list[tuple[int, int, bytes]] = []
-        self._kept: bytes | None = None
+        self._stored: bytes | None = None
 
     def run(self) -> None:
         """For ever."""
@@ -115,14 +115,14 @@ class Proxy:
             broken = bytearray(frame)
             broken[self.random.randrange(len(broken))] ^= 1 << self.random.randrange(8)
             frame = bytes(broken)
-        if chance() < m.reorder and self._kept is None:
-            self._kept = frame
+        if chance() < m.reorder and self._stored is None:
+            self._stored = frame
             return
         for _ in range(2 if chance() < m.double else 1):
             self._send_after(m.delay + m.jitter * chance(), frame)
-        if self._kept is not None:
-            self._send_after(m.delay, self._kept)
-            self._kept = None
+        if self._stored is not None:
+            self._send_after(m.delay, self._stored)
+            self._stored = None
 
     def _send_after(self, periods: float, frame: bytes) -> None:
         heapq.heappush(self._waiting, (monotonic_ns() + int(periods * self.period_ns), next(self._order), frame))

@@ -204,12 +204,12 @@ def test_an_fmu_is_not_exported_again(manta: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "found"),
+    ("unit", "results"),
     [
         ("m/s2", {"m": 1, "s": -2}), ("N m", {"kg": 1, "m": 2, "s": -2}), ("rad", {"rad": 1}),
         ("W", {"kg": 1, "m": 2, "s": -3}),
         ("kg m2", {"kg": 1, "m": 2}), ("", None), ("N, N m", None), ("m/s/s", None), ("furlong", None),
     ],
 )  # fmt: skip
-def test_units_are_defined_by_base_units(unit: str, found: dict[str, int] | None) -> None:
-    assert base_units(unit) == found
+def test_units_are_defined_by_base_units(unit: str, results: dict[str, int] | None) -> None:
+    assert base_units(unit) == results

@@ -92,7 +92,7 @@ def manta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(manta: Path) -> list[Any]:
+def results(manta: Path) -> list[Any]:
     child = subprocess.run(
         [sys.executable, "-c", FAULTS, str(manta)], capture_output=True, text=True, timeout=300, check=False
     )
@@ -122,17 +122,17 @@ def found(manta: Path) -> list[Any]:
         ("again", ERROR, "the end of the last step, got 0.019"),
     ],
 )
-def test_each_is_answered_in_a_sentence(found: list[Any], name: str, status: int, text: str) -> None:
-    values, output = found[0][name]
+def test_each_is_answered_in_a_sentence(results: list[Any], name: str, status: int, text: str) -> None:
+    values, output = results[0][name]
     assert values == status
     assert [item[0] for item in output] == [status]
     assert text in output[0][1]
     assert len(output[0][1]) < 300
 
 
-def test_nothing_is_damaged(found: list[Any]) -> None:
+def test_nothing_is_damaged(results: list[Any]) -> None:
     """The instance that was asked wrongly goes on with the bits of one that was not, and can be freed."""
-    _, stored, whole, after, again, fresh = found
+    _, stored, whole, after, again, fresh = results
     assert stored != 0.9
     assert whole == after == again == fresh
     assert any(whole)

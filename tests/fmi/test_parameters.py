@@ -47,7 +47,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "expected"),
+    ("name", "arguments", "expected"),
     [
         ("mode", 1.5, "a whole number from 0 to 30"), ("mode", 99, "a whole number from 0 to 30"),
         ("mode", -1, "a whole number from 0 to 30"), ("mode", "abc", "a whole number from 0 to 30"),
@@ -59,20 +59,20 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gain", float("nan"), "a finite number"), ("gain", 10**400, "a finite number"),
     ],
 )  # fmt: skip
-def test_other_values_are_refused(variables: dict[str, Any], name: str, given: Any, expected: str) -> None:
+def test_other_values_are_refused(variables: dict[str, Any], name: str, arguments: Any, expected: str) -> None:
     with pytest.raises(ModelError, match=f"a.fmu: {name}: expected {expected}, got "):
-        parameter_value("a.fmu", name, variables[name], given)
+        parameter_value("a.fmu", name, variables[name], arguments)
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value"),
+    ("name", "arguments", "value"),
     [
         ("mode", 30, 30.0), ("mode", 3.0, 3.0), ("flag", True, 1.0), ("flag", 0, 0.0), ("shape", "flat", 4.0),
         ("shape", 1, 1.0), ("share", 1, 1.0), ("least", 1e9, 1e9), ("gain", -4, -4.0), ("whole", -(2**31), -(2.0**31)),
     ],
 )  # fmt: skip
-def test_what_it_may_be(variables: dict[str, Any], name: str, given: Any, value: float) -> None:
-    assert parameter_value("a.fmu", name, variables[name], given) == value
+def test_what_it_may_be(variables: dict[str, Any], name: str, arguments: Any, value: float) -> None:
+    assert parameter_value("a.fmu", name, variables[name], arguments) == value
 
 
 def test_limits_are_its_types_where_it_has_none(variables: dict[str, Any]) -> None:

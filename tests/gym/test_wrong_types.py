@@ -18,7 +18,7 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"dt": 3}, "gym: parameters: expected names of the robot's parameters, got 'dt'; give dt= beside it"),
         ({"robot": "eel"}, "got 'robot'; give robot= beside it"),
@@ -26,9 +26,9 @@ NAN = float("nan")
         ({"preset": 3}, "preset: expected a name or a FILE.toml, got 3"),
     ],
 )
-def test_parameters_of_an_environment(given: dict[Any, Any], text: str) -> None:
+def test_parameters_of_an_environment(arguments: dict[Any, Any], text: str) -> None:
     with pytest.raises((ArgumentError, ModelError), match=text):
-        RobotEnv("MantaDepth", parameters=given)
+        RobotEnv("MantaDepth", parameters=arguments)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", True, NAN, 1 << 200])

@@ -60,12 +60,12 @@ def wandering(chance: np.random.Generator, count: int, stored: float) -> np.ndar
     return result
 
 
-def recorded(run: Any, *, at_rest: bool, kept: float, seed: int) -> Recording:
+def recorded(run: Any, *, at_rest: bool, saved: float, seed: int) -> Recording:
     """With unknown noise."""
     commands, angle, rate = run
     chance, unknown = np.random.default_rng(seed), np.full(1, np.nan)
-    angle = angle + ANGLE_RAD * wandering(chance, len(angle), kept)
-    rate = rate + RATE_RAD_S * wandering(chance, len(rate), kept)
+    angle = angle + ANGLE_RAD * wandering(chance, len(angle), saved)
+    rate = rate + RATE_RAD_S * wandering(chance, len(rate), saved)
     time = DT * np.arange(1, len(angle))
     series = (
         Series("joint_position", time, angle[1:], "rad", unknown.copy()),

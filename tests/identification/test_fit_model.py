@@ -130,7 +130,7 @@ def test_tables_and_frames(tmp_path: Path) -> None:
     assert table.values["mass_kg"] == pytest.approx(frame.values["mass_kg"], rel=1e-9)
 
 
-@pytest.mark.parametrize(("given", "text"), [
+@pytest.mark.parametrize(("chosen", "text"), [
     ({"model": 3}, "identify: model: expected a name or file"),
     ({"recordings": [5]}, "recording 1: expected a file, a log, a mapping"),
     ({"fit": "mas_kg"}, "did you mean mass_kg"),
@@ -146,8 +146,8 @@ def test_tables_and_frames(tmp_path: Path) -> None:
     ({"objectives": ["harmonic:axes=joint_position:joint_velocity"]}, "axes: expected outputs that are positions"),
     ({"objectives": ["mean_speed:recording=other,value=1,noise=1"]}, "unknown recording of --objective 'other'"),
 ])  # fmt: skip
-def test_what_is_refused(given: dict[str, Any], text: str) -> None:
-    arguments = {"model": pendulum, "recordings": recording(swing()), "fit": "mass_kg", "at_rest": True, **given}
+def test_what_is_refused(chosen: dict[str, Any], text: str) -> None:
+    arguments = {"model": pendulum, "recordings": recording(swing()), "fit": "mass_kg", "at_rest": True, **chosen}
     with pytest.raises((ModelError, ArgumentError, UnknownNameError), match=re.escape(text)):
         rtmms.identify(**arguments, threads=1)
 
@@ -420,15 +420,15 @@ def test_harmonics_in_axes_of_two_markers(turn: float) -> None:
                "c": nose - 0.5 * along + sway[:, None] * across + unseen}  # fmt: skip
     samples["a"][7] = np.nan
 
-    def found(objective: Objective, components: tuple[int, ...], slope: bool = False) -> complex:
+    def results(objective: Objective, components: tuple[int, ...], slope: bool = False) -> complex:
         feature = Feature(objective, 0.9, 0.0, 9.0, not slope, components, slope)
         values, _ = feature.of(t, feature.signal(samples))
         return complex(*values)
 
-    assert found(Objective("harmonic", axes="b:a"), (0,)) == pytest.approx(np.radians(5.0) * np.exp(-0.3j), rel=1e-6)
-    lateral = found(Objective("harmonic", "c[1]", "b:a"), (1,))
+    assert results(Objective("harmonic", axes="b:a"), (0,)) == pytest.approx(np.radians(5.0) * np.exp(-0.3j), rel=1e-6)
+    lateral = results(Objective("harmonic", "c[1]", "b:a"), (1,))
     assert lateral == pytest.approx(0.04 * np.exp(0.7j), rel=1e-6)
-    assert found(Objective("mean_speed", "a"), (0, 1), slope=True) == pytest.approx(0.12, rel=1e-9)
+    assert results(Objective("mean_speed", "a"), (0, 1), slope=True) == pytest.approx(0.12, rel=1e-9)
 
 
 def test_the_turns_of_a_motor_are_the_drive() -> None:

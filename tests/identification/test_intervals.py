@@ -19,7 +19,7 @@ def off(at_rest: bool, stored: float, seeds: range) -> np.ndarray:
     """(seeds, parameters): errors in standard errors."""
     run, rows = swung(at_rest), []
     for seed in seeds:
-        recording = recorded(run, at_rest=at_rest, kept=stored, seed=seed)
+        recording = recorded(run, at_rest=at_rest, saved=stored, seed=seed)
         solution = fit([recording], asked_for(list(TRUTH), [recording], build(), {}, {}),
                        Settings(others=0, hold_out=0.0))  # fmt: skip
         evidence = assess_fit(solution)
@@ -27,17 +27,17 @@ def off(at_rest: bool, stored: float, seeds: range) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize(("at_rest", "kept"), [(True, 0.0), (False, 0.0), (True, 0.9)])
-def test_errors_are_of_the_size_that_is_stated(at_rest: bool, kept: float) -> None:
+@pytest.mark.parametrize(("at_rest", "saved"), [(True, 0.0), (False, 0.0), (True, 0.9)])
+def test_errors_are_of_the_size_that_is_stated(at_rest: bool, saved: float) -> None:
     """Four draws of two parameters: a sum of squares beyond 26 has a chance of one in a thousand."""
-    assert np.sum(off(at_rest, kept, range(4)) ** 2) < 26.0
+    assert np.sum(off(at_rest, saved, range(4)) ** 2) < 26.0
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("at_rest", "kept"), [(True, 0.0), (False, 0.0), (True, 0.9), (False, 0.9), (True, 0.5)])
-def test_an_interval_of_95_percent_holds_95_percent(at_rest: bool, kept: float) -> None:
+@pytest.mark.parametrize(("at_rest", "saved"), [(True, 0.0), (False, 0.0), (True, 0.9), (False, 0.9), (True, 0.5)])
+def test_an_interval_of_95_percent_holds_95_percent(at_rest: bool, saved: float) -> None:
     """60 draws of two parameters: of 120 that hold with 95 % fewer than 106 do with a chance of one in two hundred."""
-    inside = np.abs(off(at_rest, kept, range(60))) <= 1.96
+    inside = np.abs(off(at_rest, saved, range(60))) <= 1.96
     assert inside.sum() >= 104
 
 
@@ -55,14 +55,14 @@ def test_what_of_a_first_state_is_unknown() -> None:
     assert movable(rtmms.load("torpedo")) == base
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.5, 0.9, -0.6])
-def test_the_variance_of_a_mean_of_residuals_that_wander(kept: float) -> None:
+@pytest.mark.parametrize("saved", [0.0, 0.5, 0.9, -0.6])
+def test_the_variance_of_a_mean_of_residuals_that_wander(saved: float) -> None:
     """Of an autoregressive process it is (1 + a) / (1 - a) times that of white noise."""
     result = []
     for seed in range(20):
-        gamma = autocovariance(wandering(np.random.default_rng(seed), 1000, kept)[:, 0])
+        gamma = autocovariance(wandering(np.random.default_rng(seed), 1000, saved)[:, 0])
         result.append(2.0 * gamma.sum() - gamma[0])
-    assert np.median(result) == pytest.approx((1.0 + kept) / (1.0 - kept), rel=0.2)
+    assert np.median(result) == pytest.approx((1.0 + saved) / (1.0 - saved), rel=0.2)
 
 
 def test_correlations_of_a_process_of_second_order() -> None:

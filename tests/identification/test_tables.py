@@ -114,14 +114,14 @@ def test_a_time_in_ms_and_lost_rows_are_warned_of() -> None:
         recording({name: column[::10] for name, column in data.items()}, 0.01)  # a controller of 10 Hz
 
 
-@pytest.mark.parametrize("kept", [slice(0, ROWS, 10), np.r_[0:100, 101:ROWS]], ids=["every", "one lost"])
-def test_a_table_of_a_log_without_some_steps_is_refused(kept: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", [slice(0, ROWS, 10), np.r_[0:100, 101:ROWS]], ids=["every", "one lost"])
+def test_a_table_of_a_log_without_some_steps_is_refused(stored: Any, tmp_path: Path) -> None:
     """A row has the command of the step before it: between the rows there are others."""
     data = columns(0.01) | {"step": np.arange(ROWS, dtype=float)}
     data["time"] = data["time"] + 0.01
     assert len(recording(data, 0.01).commands) == ROWS
     with pytest.raises(ModelError, match=re.escape("the commands between are missing; give the log itself")):
-        recording({name: column[kept] for name, column in data.items()}, 0.01)
+        recording({name: column[stored] for name, column in data.items()}, 0.01)
 
 
 @pytest.mark.parametrize("first", [0.0, 5.0])

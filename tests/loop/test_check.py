@@ -10,7 +10,7 @@ import pytest
 
 from tests.loop.bench import Arrival, Bench, Happening, Plant, on_time
 
-REST = (0.0, 0.25)
+REMAINDER = (0.0, 0.25)
 """The command before there was one."""
 
 
@@ -45,7 +45,7 @@ class Watcher:
 def test_each_mode_gives_it_time_after_a_step_and_the_command_of_that_step(mode: str) -> None:
     watcher = Watcher(every=2)
     bench = Bench(mode, steps=7, arrivals=on_time(7), monitor=watcher)
-    assert watcher.commands == [REST, *bench.plant.commands[0::2]]
+    assert watcher.commands == [REMAINDER, *bench.plant.commands[0::2]]
 
 
 def test_in_external_mode_as_well() -> None:
@@ -58,7 +58,7 @@ def test_in_real_time_it_waits_for_a_slack_that_is_long_enough() -> None:
     """A look of 700 us, 100 us for the next state, 30 us of margin: not where the step took 300 us of the 1000."""
     watcher = Watcher(longest_us=700)
     bench = Bench(steps=4, arrivals=on_time(4, us=10), cost_us={0: 300, 1: 50, 2: 300, 3: 50}, monitor=watcher)
-    assert watcher.commands == [REST, *bench.plant.commands[1::2]]
+    assert watcher.commands == [REMAINDER, *bench.plant.commands[1::2]]
 
 
 def test_its_tape_has_the_commands_that_were_applied_and_not_those_that_came() -> None:

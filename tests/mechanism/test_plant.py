@@ -32,10 +32,10 @@ def test_substeps_allocate_nothing(make):
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("given", [0, -1, 2**70, 10_001, 1.5, True, "2"])
-def test_substeps_that_would_never_end_are_refused(given):
+@pytest.mark.parametrize("arguments", [0, -1, 2**70, 10_001, 1.5, True, "2"])
+def test_substeps_that_would_never_end_are_refused(arguments):
     with pytest.raises(ModelError, match="substeps must be a whole number from 1 to 10000, got"):
-        refuse_substeps("hull", given)
+        refuse_substeps("hull", arguments)
 
 
 def test_a_plant_has_at_most_ten_thousand_substeps():

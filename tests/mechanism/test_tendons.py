@@ -45,7 +45,7 @@ def finger(side: str, **more: Any) -> m.Tendon:
 
 
 def tail(**more: Any) -> m.Tendon:
-    """Beside the tail, half way round it."""
+    """Companion the tail, half way round it."""
     path = [("palm", (-0.04, 0.0, 0.03)), ("tail", (0.02, 0.01, 0.02)), ("tail", (0.15, 0.02, 0.0)),
             ("tail", (0.3, 0.01, -0.01))]  # fmt: skip
     return m.Tendon("tail", path, **more)

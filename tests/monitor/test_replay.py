@@ -40,7 +40,7 @@ def watched(plant, steps, command=None):
     return monitor
 
 
-def way(plant, steps, command, parts=1):
+def path_of(plant, steps, command, parts=1):
     """Places (steps + 1, 3) after each `parts` steps, a command held for them."""
     places = [plant.observe()["position"]]
     for k in range(steps):
@@ -50,8 +50,8 @@ def way(plant, steps, command, parts=1):
     return np.array(places)
 
 
-@pytest.mark.parametrize("most", [2, 8])
-def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
+@pytest.mark.parametrize("maximum", [2, 8])
+def test_joints_of_a_fixed_base_are_off_by_what_is_reported(maximum):
     """Against the exact swing, in steps of a sixteenth of its period: more is reported than true, less than twice."""
     plant, angles = swinging(0.04), [0.0]
     monitor = Monitor(plant.step_error_estimator())
@@ -60,7 +60,7 @@ def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
         monitor.after(plant.neutral)
         angles.append(plant.vector[7])
     off = np.max(np.abs(np.array(angles) - 0.1 * np.sin(0.4 * np.arange(201))))
-    result = monitor.conclude(9.0, most)
+    result = monitor.conclude(9.0, maximum)
     assert result.place == "joints"
     truth = off / np.sum(np.abs(np.diff(angles)))
     assert 0.98 * truth < result.path < 2.0 * truth
@@ -69,7 +69,7 @@ def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
 def test_commands_that_jump_are_no_error_of_the_steps():
     """The same commands at an eighth of the step: that is the truth, and the estimate is close to it."""
     result = watched(rtmms.load("manta", dt=4e-3), 300, jumping).conclude(9.0)
-    current, fine = (way(rtmms.load("manta", dt=4e-3 / parts), 300, jumping, parts) for parts in (1, 8))
+    current, fine = (path_of(rtmms.load("manta", dt=4e-3 / parts), 300, jumping, parts) for parts in (1, 8))
     length = np.sum(np.linalg.norm(np.diff(fine, axis=0), axis=1))
     truth = np.max(np.linalg.norm(current - fine, axis=1)) / length
     assert result.path == pytest.approx(truth * 8.0 / 7.0, rel=1e-3)
@@ -111,11 +111,11 @@ def test_a_robot_without_inertia_has_a_verdict(dt, verdict):
     assert result.conclude(9.0).verdict == verdict
 
 
-@pytest.mark.parametrize(("robot", "given"), [
+@pytest.mark.parametrize(("robot", "arguments"), [
     ("eel", {}), ("manta", {}), ("purcell", {}), ("moth", {"preset": "fit", "integrator": "abam", "step_s": 1.25e-4}),
 ])  # fmt: skip
-def test_taken_again_it_is_the_same_run_bit_for_bit(robot, given):
-    plant = rtmms.load(robot, **given)
+def test_taken_again_it_is_the_same_run_bit_for_bit(robot, arguments):
+    plant = rtmms.load(robot, **arguments)
     estimator, command = plant.step_error_estimator(), np.full(len(plant.actuators), 0.2)
     begin, end = estimator.room(), estimator.room()
     estimator.keep(begin)

@@ -15,7 +15,7 @@ _INERTIAL = (
 )
 
 
-def own(bodies: str, after: str = "", before: str = "") -> str:
+def custom(bodies: str, after: str = "", before: str = "") -> str:
     """Return a model without contacts, in radian, that MuJoCo steps by RK4 in steps of 1 ms."""
     return mjcf(bodies, _OPTION + before, after)
 
@@ -27,44 +27,44 @@ def link(name: str, joints: str, inside: str = "", at: str = "0 0 -.3") -> str:
 
 
 ALIKE = {
-    "pendulum": own(link("rod", '<joint name="h" axis="0 1 0" damping=".05" armature=".01"/>', at="0 0 2"),
+    "pendulum": custom(link("rod", '<joint name="h" axis="0 1 0" damping=".05" armature=".01"/>', at="0 0 2"),
                     '<actuator><motor name="m" joint="h" gear="3"/></actuator>'),
-    "anchors": own(link(
+    "anchors": custom(link(
         "upper", '<joint name="a" axis=".2 1 0" pos=".05 0 .1"/>',
         link("lower", '<joint name="b" axis="0 1 .3" pos="0 .02 .04" stiffness="2" springref=".4"/>'), at="0 0 2",
     )),
-    "cart": own(
+    "cart": custom(
         '<body name="cart" pos="0 0 1"><joint name="x" type="slide" axis="1 0 0" stiffness="30" ref=".1" '
         'springref=".3" damping="1"/><geom type="box" size=".1 .1 .05"/>'
         + link("pole", '<joint name="p" axis="0 1 0" ref=".2"/>') + "</body>",
         '<actuator><motor name="m" joint="x" gear="20" ctrlrange="-1 1"/></actuator>',
     ),
-    "servos": own(
+    "servos": custom(
         link("upper", '<joint name="a" axis="0 1 0" damping=".1"/>',
              link("lower", '<joint name="b" axis="1 0 0" damping=".1"/>')),
         '<actuator><position name="pa" joint="a" kp="8" kv=".6" gear="1.5"/><velocity name="vb" joint="b" kv=".7"/>'
         '<motor name="mb" joint="b" gear="-.5"/><position name="pb" joint="b" kp="2" ctrllimited="true" '
         'ctrlrange="-.2 .2"/></actuator>',
     ),
-    "saturated": own(
+    "saturated": custom(
         link("rod", '<joint name="a" axis="0 1 0"/>'),
         '<actuator><position name="pa" joint="a" kp="80" kv="4" gear="2" forcerange="-3 3"/></actuator>',
     ),
-    "three hinges": own(
+    "three hinges": custom(
         '<body name="ring" pos="0 0 1"><joint name="a" axis="1 0 0" pos=".1 0 0"/><joint name="b" axis="0 1 0"/>'
         f'<joint name="c" axis="0 0 1" pos="0 .1 .2"/>{_INERTIAL}'
         '<body pos=".2 0 0" euler=".3 .2 .1"><geom type="box" size=".05 .1 .02"/></body></body>'
     ),
-    "mesh": own(
+    "mesh": custom(
         '<body name="body" pos="0 0 1" euler=".5 .1 0"><joint name="a" class="stiff" axis="0 1 0"/>'
         '<geom type="mesh" mesh="wedge" density="700" pos=".1 0 0" euler="0 .4 .2"/></body>', before=_MESH,
     ),
-    "ball": own(
+    "ball": custom(
         '<body name="bob" pos="0 0 1"><joint name="neck" type="ball" pos="0 0 .1"/>'
         '<geom type="ellipsoid" size=".1 .06 .04" pos=".1 .05 -.2"/>'
         + link("tail", '<joint name="b" axis="1 0 0" damping=".01"/>') + "</body>",
     ),
-    "free": own(
+    "free": custom(
         '<body name="trunk" pos="0 0 1" euler=".2 -.1 .4"><freejoint name="root"/><geom type="box" size=".2 .1 .05"/>'
         '<site name="rotor" pos=".1 .05 .02" euler=".1 .2 0"/><site name="tip" pos=".2 0 0"/>'
         + link("left", '<joint name="l" axis="0 1 0"/>', at=".1 .1 0")
@@ -73,7 +73,7 @@ ALIKE = {
         '<actuator><motor name="thrust" site="rotor" gear="0 0 1 0 0 .02" ctrlrange="0 30"/>'
         '<position name="pl" joint="l" kp="3"/></actuator>',
     ),
-    "tendons": own(
+    "tendons": custom(
         '<site name="roof" pos=".2 .1 2"/>' + link(
             "upper", '<joint name="a" axis="0 1 0"/><site name="u" pos=".05 .02 -.1"/>',
             link("lower", '<joint name="b" axis="1 .2 0" damping=".05"/><site name="l" pos="0 .05 -.2"/>'), at="0 0 2",
@@ -107,7 +107,7 @@ def _acts(law: str) -> str:
 REFUSED = {
     "contact of two bodies": ("contact", mjcf(_PLAIN + '<body pos="1 0 0"><joint/><geom name="h" size=".1"/></body>')),
     "contact with a floor": ("contact", mjcf('<geom name="f" type="plane" size="1 1 1"/>' + _PLAIN)),
-    "contact by a pair": ("contact", own(
+    "contact by a pair": ("contact", custom(
         _PLAIN + '<body pos="1 0 0"><joint/><geom name="h" size=".1" contype="0"/></body>',
         '<contact><pair geom1="g" geom2="h"/></contact>').replace('contact="disable"', 'contact="enable"')),
     "equality": ("equality", mjcf(_PLAIN, "", '<equality><joint joint1="j" polycoef="1 0 0 0 0"/></equality>')),
@@ -117,22 +117,22 @@ REFUSED = {
     "flex": ("flex", mjcf(
         '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" pos="0 0 1" radius=".01" rigid="true"/>'
         + _PLAIN, '<option><flag contact="disable"/></option>')),
-    "two free bodies": ("tree", own(
+    "two free bodies": ("tree", custom(
         '<body name="a"><freejoint/><geom size=".1"/></body><body name="b"><freejoint/><geom size=".1"/></body>')),
-    "a free body and an arm": ("tree", own('<body name="x"><freejoint/><geom size=".1"/></body>' + _PLAIN)),
-    "damping of a free joint": ("joint", own('<body><joint type="free" damping="1"/><geom size=".1"/></body>')),
-    "nonlinear stiffness": ("joint", own(_PLAIN.replace("<joint ", '<joint stiffness="1 2" '))),
-    "damping of a ball": ("ball", own('<body><joint type="ball" damping="1"/><geom size=".1"/></body>')),
-    "limits of a ball": ("ball", own(
+    "a free body and an arm": ("tree", custom('<body name="x"><freejoint/><geom size=".1"/></body>' + _PLAIN)),
+    "damping of a free joint": ("joint", custom('<body><joint type="free" damping="1"/><geom size=".1"/></body>')),
+    "nonlinear stiffness": ("joint", custom(_PLAIN.replace("<joint ", '<joint stiffness="1 2" '))),
+    "damping of a ball": ("ball", custom('<body><joint type="ball" damping="1"/><geom size=".1"/></body>')),
+    "limits of a ball": ("ball", custom(
         '<body><joint type="ball" limited="true" range="0 1"/><geom size=".1"/></body>')),
-    "gravity compensation": ("gravcomp", own(_PLAIN.replace("<body ", '<body gravcomp="1" '))),
+    "gravity compensation": ("gravcomp", custom(_PLAIN.replace("<body ", '<body gravcomp="1" '))),
     "muscle": ("muscle", mjcf(_PLAIN, "", _acts('<muscle joint="j" lengthrange="-1 1"/>'))),
     "filter": ("activation", mjcf(_PLAIN, "", _acts('<general joint="j" dyntype="filter" dynprm=".1"/>'))),
     "integrated velocity": ("activation", mjcf(_PLAIN, "", _acts('<intvelocity joint="j" kp="1" actrange="-1 1"/>'))),
     "affine gain": ("actuator", mjcf(_PLAIN, "", _acts('<damper joint="j" kv="1" ctrlrange="0 1"/>'))),
     "constant bias": ("actuator", mjcf(_PLAIN, "", _acts('<general joint="j" biastype="affine" biasprm="1 0 0"/>'))),
     "adhesion": ("actuator", mjcf(_PLAIN, "", _acts('<adhesion body="a" ctrlrange="0 1"/>'))),
-    "motor at a ball": ("actuator", own(
+    "motor at a ball": ("actuator", custom(
         '<body><joint name="n" type="ball"/><geom size=".1"/></body>', _acts('<motor joint="n" gear="1 0 0"/>'))),
     "servo at a site": ("actuator", mjcf(
         _SITES, "", _acts('<position site="s" refsite="w" gear="0 0 1 0 0 0" kp="1"/>'))),
@@ -140,7 +140,7 @@ REFUSED = {
         '<position joint="j" kp="1" forcerange="-1 1"/><motor joint="j"/>'))),
     "a coupling of joints": ("tendon", mjcf(_PLAIN, "", (
         '<tendon><fixed name="t" stiffness="1"><joint joint="j" coef="2"/></fixed></tendon>'))),
-    "a wrapping geom": ("tendon", own(
+    "a wrapping geom": ("tendon", custom(
         _SITES + '<geom name="c" size=".05" pos="0 0 .5"/>',
         _SPATIAL.format('stiffness="1"', '<site site="w"/><geom geom="c"/><site site="s"/>'))),
     "a pulley": ("tendon", mjcf(_SITES, "", _SPATIAL.format('stiffness="1"', _TWO + '<pulley divisor="2"/>' + _TWO))),

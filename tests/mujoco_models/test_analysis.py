@@ -18,7 +18,7 @@ mujoco: Any = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install 'r
 pytestmark = [pytest.mark.full, pytest.mark.peer]
 
 
-def made(folder: Path, text: str, **parameters: Any) -> Any:
+def build(folder: Path, text: str, **parameters: Any) -> Any:
     path = folder / "robot.xml"
     path.write_text(text)
     return rtmms.load(str(path), **parameters)
@@ -48,7 +48,7 @@ def stepped(plant: Any, commands: Any, names: tuple[str, ...], every: int) -> tu
 def test_a_run_of_many_has_the_bits_of_stepping_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, dt: float, in_turn: bool
 ) -> None:
-    plant = made(tmp_path, KINDS[case], dt=dt)
+    plant = build(tmp_path, KINDS[case], dt=dt)
     if in_turn:
         monkeypatch.setattr(type(plant), "can_roll_out", lambda self: False)
     commands = random_commands(plant, 3, 40)
@@ -70,7 +70,7 @@ def test_a_run_that_fails_ends_by_itself_and_names_the_reason(tmp_path: Path) ->
         '<body><joint name="rail" type="slide"/><geom size=".1"/></body>', "",
         '<actuator><motor joint="rail" gear="1e15"/></actuator>',
     )  # fmt: skip
-    plant = made(tmp_path, text)
+    plant = build(tmp_path, text)
     commands = np.full((3, 9, 1), 1e-15)
     commands[1, 4] = 1.0
     runs = rtmms.rollout(plant, commands, outputs=("joint_position",), threads=2)
@@ -82,14 +82,14 @@ def test_a_run_that_fails_ends_by_itself_and_names_the_reason(tmp_path: Path) ->
 
 
 def test_parameters_differ_between_runs_and_are_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant = made(tmp_path, WALKER)
+    plant = build(tmp_path, WALKER)
     commands, before = random_commands(plant, 1, 150), plant.snapshot()
     masses, pulls = [2.0, 20.0, 2.0], [9.0, 9.0, 3.0]
     runs = rtmms.rollout(plant, commands, parameters={"body/trunk/mass": masses, "gravity_m_s2": pulls}, every=50)
     assert plant.snapshot() == before
     assert "body/trunk/mass" not in plant.parameters
     for k, (mass, pull) in enumerate(zip(masses, pulls, strict=True)):
-        alone = made(tmp_path, WALKER, **{"body/trunk/mass": mass, "gravity_m_s2": pull})
+        alone = build(tmp_path, WALKER, **{"body/trunk/mass": mass, "gravity_m_s2": pull})
         outputs, end = stepped(alone, commands[0], ("position",), 50)
         assert np.array_equal(runs.outputs["position"][k], outputs["position"])
         assert runs.final[k] == end
@@ -113,7 +113,7 @@ FILTERED = '<actuator><general joint="elbow" dyntype="filter" dynprm=".05"/><mot
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
 def test_a_linear_model_predicts_a_displaced_step(tmp_path: Path, integrator: str, substeps: int) -> None:
     text = mjcf(ARM, f'<option integrator="{integrator}"/>', FILTERED)
-    plant = made(tmp_path, text, dt=0.002 * substeps)
+    plant = build(tmp_path, text, dt=0.002 * substeps)
     command = np.array([0.3, -0.2])
     for _ in range(50):
         plant.step(command)
@@ -144,20 +144,20 @@ def test_a_linear_model_predicts_a_displaced_step(tmp_path: Path, integrator: st
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("texts", "why"),
     [({"period": True, "command": np.zeros((4, 2))}, "period"), ({"with_respect_to": ("gravity_m_s2",)}, "with_resp"),
      ({"method": "structure"}, "has no compiled steps")],
 )  # fmt: skip
-def test_what_linearise_cannot_do_is_refused_in_a_sentence(tmp_path: Path, words: dict[str, Any], why: str) -> None:
-    plant = made(tmp_path, mjcf(ARM, "", FILTERED))
+def test_what_linearise_cannot_do_is_refused_in_a_sentence(tmp_path: Path, texts: dict[str, Any], why: str) -> None:
+    plant = build(tmp_path, mjcf(ARM, "", FILTERED))
     with pytest.raises(ModelError, match=why):
-        rtmms.linearise(plant, **words)
+        rtmms.linearise(plant, **texts)
 
 
 def test_delays_are_no_coordinates(tmp_path: Path) -> None:
     text = mjcf(ARM, "", '<actuator><motor joint="elbow" nsample="4" delay=".004"/></actuator>')
     try:
-        plant = made(tmp_path, text)
+        plant = build(tmp_path, text)
     except ModelError:
         pytest.skip("this MuJoCo has no delays")
     with pytest.raises(ModelError, match="delays of the model are not supported"):
@@ -165,7 +165,7 @@ def test_delays_are_no_coordinates(tmp_path: Path) -> None:
 
 
 def test_a_plant_is_placed_by_the_names_of_its_outputs(tmp_path: Path) -> None:
-    plant = made(tmp_path, mjcf(ARM, "", FILTERED))
+    plant = build(tmp_path, mjcf(ARM, "", FILTERED))
     values = {
         "position": [1.0, 2.0, 3.0], "quaternion": [0.6, 0.0, 0.8, 0.0], "velocity": [0.5, 0.0, -1.0],
         "angular_velocity": [0.1, 0.2, 0.3], "joint_position": [0.4], "joint_velocity": [-2.0],
@@ -227,7 +227,7 @@ def test_a_model_without_a_free_body_has_no_plans(tmp_path: Path) -> None:
 
     text = mjcf('<body><joint name="h"/><geom size=".1"/></body>', "",
                 '<actuator><motor joint="h" ctrlrange="-1 1"/></actuator>')  # fmt: skip
-    plant = made(tmp_path, text, dt=0.02)
+    plant = build(tmp_path, text, dt=0.02)
     least = cost(lambda state, command, time: 0.0, outputs=("joint_position",))
     arguments = Knots(plant.actuators, 3, 1.0, np.zeros(1))
     with pytest.raises(ModelError, match="give method=cem, mppi or ps"):

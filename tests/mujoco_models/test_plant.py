@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.full, pytest.mark.peer]
 CASES = [*KINDS, *installed_models()]
 
 
-def made(folder: Path, text: str, **parameters: Any) -> Any:
+def build(folder: Path, text: str, **parameters: Any) -> Any:
     path = folder / "robot.xml"
     path.write_text(text)
     return rtmms.load(str(path), **parameters)
@@ -79,7 +79,7 @@ def test_steps_are_mujocos_and_a_snapshot_continues_with_the_same_bits(tmp_path:
 
 
 def test_outputs_are_in_the_frames_of_the_project(tmp_path: Path) -> None:
-    plant = made(tmp_path, WALKER)
+    plant = build(tmp_path, WALKER)
     for command in commands(plant, 50):
         plant.step(command)
     out, data = plant.observe(), plant.data
@@ -101,21 +101,21 @@ def test_outputs_are_in_the_frames_of_the_project(tmp_path: Path) -> None:
 
 
 def test_actuators_have_names_limits_and_units(tmp_path: Path) -> None:
-    hip, slide = made(tmp_path, WALKER).actuators
+    hip, slide = build(tmp_path, WALKER).actuators
     assert (hip.name, hip.unit, hip.lower, hip.upper, hip.neutral) == ("hip", "rad", -1.0, 1.0, 0.0)
     assert (slide.name, slide.unit, slide.lower, slide.upper) == ("slide", "", None, None)  # gear 30: no unit
 
 
 def test_a_keyframe_is_a_preset(tmp_path: Path) -> None:
-    plant = made(tmp_path, WALKER, preset="crouch")
+    plant = build(tmp_path, WALKER, preset="crouch")
     np.testing.assert_array_equal(plant.observe()["joint_position"], [0.4, 0.01])
     assert [actuator.neutral for actuator in plant.actuators] == [0.4, 0.0]
     plant.step(np.array([0.1, 0.0]))
     plant.reset()
     np.testing.assert_array_equal(plant.observe()["joint_position"], [0.4, 0.01])
-    assert made(tmp_path, WALKER, preset="0").snapshot() == plant.snapshot()
+    assert build(tmp_path, WALKER, preset="0").snapshot() == plant.snapshot()
     with pytest.raises(UnknownNameError, match=r"keyframe of .*'crawl'.*crouch"):
-        made(tmp_path, WALKER, preset="crawl")
+        build(tmp_path, WALKER, preset="crawl")
 
 
 CHANGES: list[dict[str, Any]] = [
@@ -128,7 +128,7 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda item: next(iter(item)))
 def test_set_has_the_effect_of_building_with_it(tmp_path: Path, change: dict[str, Any]) -> None:
-    changed, built, plain = made(tmp_path, WALKER), made(tmp_path, WALKER, **change), made(tmp_path, WALKER)
+    changed, built, plain = build(tmp_path, WALKER), build(tmp_path, WALKER, **change), build(tmp_path, WALKER)
     changed.set(**change)
     values = commands(plain, 150)  # until the foot is on the floor
     for plant in (changed, built, plain):
@@ -145,7 +145,7 @@ def test_set_has_the_effect_of_building_with_it(tmp_path: Path, change: dict[str
 
 
 def test_a_refused_change_changes_nothing(tmp_path: Path) -> None:
-    plant = made(tmp_path, WALKER)
+    plant = build(tmp_path, WALKER)
     before, key = plant.parameters, plant.snapshot()
     for wrong, why in (
         ({"gravity_m_s2": 1.0, "geom/flor/friction": 1}, "geom/floor/friction"), ({"substeps": 2}, "cannot change"),
@@ -161,7 +161,7 @@ def test_a_refused_change_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_step_is_the_models_or_a_multiple(tmp_path: Path) -> None:
-    item, three = made(tmp_path, WALKER), made(tmp_path, WALKER, dt=0.006)
+    item, three = build(tmp_path, WALKER), build(tmp_path, WALKER, dt=0.006)
     assert (item.dt, three.dt, three.parameters["substeps"]) == (0.002, 0.006, 3)
     command = np.array([0.2, 0.1])
     for _ in range(10):
@@ -169,11 +169,11 @@ def test_the_step_is_the_models_or_a_multiple(tmp_path: Path) -> None:
     for _ in range(30):
         item.step(command)
     np.testing.assert_array_equal(item.data.qpos, three.data.qpos)
-    finer = made(tmp_path, WALKER, dt=0.002, substeps=2)
+    finer = build(tmp_path, WALKER, dt=0.002, substeps=2)
     assert (finer.dt, finer.model.opt.timestep) == (0.002, 0.001)
     for wrong in (0.001, 0.005, -1.0, float("nan")):
         with pytest.raises(ModelError, match=r"robot\.xml: dt must be"):
-            made(tmp_path, WALKER, dt=wrong)
+            build(tmp_path, WALKER, dt=wrong)
 
 
 def test_a_step_that_diverges_reports_where_and_stays_at_the_last_state(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_step_that_diverges_reports_where_and_stays_at_the_last_state(tmp_path
         '<body><joint name="rail" type="slide"/><geom size=".1"/></body>', "",
         '<actuator><motor joint="rail" gear="1e15"/></actuator>',
     )  # fmt: skip
-    plant = made(tmp_path, text)
+    plant = build(tmp_path, text)
     plant.step(np.array([0.0]))
     before, place = plant.snapshot(), copied(plant.observe())["joint_position"]
     with pytest.raises(DivergedError, match=r"t = 0.004 s: joint .* of 'rail' is not finite, or larger") as fault:
@@ -207,18 +207,18 @@ AFTER = """
 """
 
 
-@pytest.mark.parametrize("taken", [0, 1, 15, 16, 17, 150])
+@pytest.mark.parametrize("accepted", [0, 1, 15, 16, 17, 150])
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
 def test_a_failing_step_leaves_the_state_and_the_readings_before_it(
-    tmp_path: Path, integrator: str, taken: int
+    tmp_path: Path, integrator: str, accepted: int
 ) -> None:
     """However many steps lie between the state that the plant has saved and the step that fails."""
     text = mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER)
-    failed, reference = made(tmp_path, text), made(tmp_path, text)
-    for command in 1e-15 * np.random.default_rng(1).random((taken, 1)):
+    failed, reference = build(tmp_path, text), build(tmp_path, text)
+    for command in 1e-15 * np.random.default_rng(1).random((accepted, 1)):
         failed.step(command)
         reference.step(command)
-    with pytest.raises(DivergedError, match=f"t = {0.002 * (taken + 1):.6g} s"):
+    with pytest.raises(DivergedError, match=f"t = {0.002 * (accepted + 1):.6g} s"):
         failed.step(np.array([1.0]))
     before = copied(reference.observe())
     assert all(np.array_equal(value, before[name]) for name, value in failed.observe().items())
@@ -231,7 +231,7 @@ def test_a_failing_step_leaves_the_state_and_the_readings_before_it(
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicit", "implicitfast"])
 def test_a_step_evaluates_positions_as_often_as_mujocos(tmp_path: Path, integrator: str) -> None:
     """Outputs are of the new state, but the next step computes no position again."""
-    plant = made(tmp_path, mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER))
+    plant = build(tmp_path, mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER))
     alone = mujoco.MjData(plant.model)
     position = int(mujoco.mjtTimer.mjTIMER_POSITION)
     before = plant.data.timer[position].number
@@ -243,7 +243,7 @@ def test_a_step_evaluates_positions_as_often_as_mujocos(tmp_path: Path, integrat
 
 
 def test_who_writes_into_an_output_leaves_the_plant(tmp_path: Path) -> None:
-    plant = made(tmp_path, WALKER)
+    plant = build(tmp_path, WALKER)
     before = plant.snapshot()
     for value in plant.observe().values():
         value[...] = 7.0
@@ -257,7 +257,7 @@ def test_contacts_without_memory_end_the_run(tmp_path: Path) -> None:
         f'<body pos="{0.3 * k} 0 2"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(40)
     )
     text = mjcf('<geom type="plane" size="9 9 .1"/>' + bodies, '<size memory="60K"/>')
-    plant = made(tmp_path, text)
+    plant = build(tmp_path, text)
 
     def fall() -> None:
         for _ in range(500):
@@ -268,7 +268,7 @@ def test_contacts_without_memory_end_the_run(tmp_path: Path) -> None:
 
 
 def test_a_description_for_the_rest_of_the_program(tmp_path: Path) -> None:
-    plant = made(tmp_path, mjcf(BOX, '<option density="1000"/>'))
+    plant = build(tmp_path, mjcf(BOX, '<option density="1000"/>'))
     about = describe_plant(plant)
     assert about.environment().density == 1000.0
     assert about.environment().gravity == (0.0, 0.0, -9.81)
@@ -281,5 +281,5 @@ def test_a_description_for_the_rest_of_the_program(tmp_path: Path) -> None:
 def test_no_log_of_mujocos_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match=r"robot\.xml: MuJoCo warns about the initial state"):
-        made(tmp_path, mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'))
+        build(tmp_path, mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'))
     assert [path.name for path in tmp_path.iterdir()] == ["robot.xml"]

@@ -46,7 +46,7 @@ def ball(path: Path) -> None:
     trimesh.Trimesh(vertices, faces).export(path)
 
 
-def seen(plant: Any) -> tuple[PlantInfo, dict[str, Any]]:
+def observed(plant: Any) -> tuple[PlantInfo, dict[str, Any]]:
     """As a viewer gets it over the wire."""
     text = plain_shape(plant)
     assert 0 < len(text) <= 1 << 15
@@ -61,7 +61,7 @@ def test_meshes_of_a_urdf_are_drawn(tmp_path: Path, name: str) -> None:
     ball(tmp_path / "meshes" / "ball.stl")
     path = written(tmp_path, BOX, MESH.format(file=name.format(tmp_path)))
     plant: Any = rtmms.load(str(path))
-    info, message = seen(plant)
+    info, message = observed(plant)
     assert [part["kind"] for part in message["parts"]] == ["box", "mesh"]
     assert message["parts"][0]["colour"] == [255, 0, 0]
     shape = shape_of(info)
@@ -96,10 +96,10 @@ def test_a_mesh_is_thinned_and_rounded_to_a_thousandth_of_its_size() -> None:
     np.testing.assert_allclose(steps / 32767.0 * 0.5 * np.array(built.size), built.vertices, atol=4e-4)
 
 
-@pytest.mark.parametrize("given", [{"kind": "cone"}, {"kind": "mesh"}])
-def test_what_cannot_be_drawn_is_refused(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{"kind": "cone"}, {"kind": "mesh"}])
+def test_what_cannot_be_drawn_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=r"drawing: "):
-        Drawing(placement=Placement(), size=(1.0, 1.0, 1.0), **given)
+        Drawing(placement=Placement(), size=(1.0, 1.0, 1.0), **arguments)
 
 
 @pytest.mark.parametrize("more", [

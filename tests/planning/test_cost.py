@@ -31,17 +31,17 @@ def outputs() -> dict[str, Any]:
 
 def test_the_mean_of_the_running_cost_and_the_last_state_with_memory(outputs: dict[str, Any]) -> None:
     @rtmms.cost(outputs=("position", "rod_power"), memory=1)
-    def made(state: Any, command: Any, time: float, memory: Any) -> float:
+    def build(state: Any, command: Any, time: float, memory: Any) -> float:
         memory[0] += 1.0
         return state.position[2] ** 2 + state.rod_power * command[0] + time + memory[0]  # type: ignore[no-any-return]
 
-    @made.terminal
+    @build.terminal
     def last(state: Any, memory: Any) -> float:
         return 7.0 * state.position[0] + memory[0]  # type: ignore[no-any-return]
 
     commands = np.random.default_rng(3).normal(size=(1, 2 * SAMPLES, 2))
     used = np.full(RUNS, 2 * SAMPLES)
-    result = made.total(outputs, commands, 0.1, 2, used)
+    result = build.total(outputs, commands, 0.1, 2, used)
     for run in range(RUNS):
         z, power = outputs["position"][run, :, 2], outputs["rod_power"][run]
         each = z**2 + power * commands[0, 1::2, 0] + 0.2 * np.arange(1, SAMPLES + 1) + np.arange(1, SAMPLES + 1)
@@ -88,14 +88,14 @@ def test_what_numba_cannot_compile_is_reported_in_a_sentence(outputs: dict[str, 
             cost.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.full(RUNS, SAMPLES))
 
 
-def one(state: Any) -> float:
+def item(state: Any) -> float:
     return 0.0
 
 
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: rtmms.cost(one), "running cost 'one': expected a function"),
+        (lambda: rtmms.cost(item), "running cost 'item': expected a function"),
         (lambda: rtmms.cost(3), "expected a function"),
         (lambda: rtmms.cost(outputs="position"), "outputs: expected names"),
         (lambda: rtmms.cost(memory=-1), "memory: expected a whole number"),

@@ -83,14 +83,14 @@ def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "fault", "text"),
+    ("arguments", "fault", "text"),
     [
         ({"method": "best"}, rtmms.UnknownNameError, "method 'best'"),
         ({"cost": rtmms.cost(lambda s, c, t: 0.0, outputs=("depth",))}, rtmms.UnknownNameError, "'depth'"),
         ({"model": Pendulum()}, rtmms.ModelError, "expected a robot with compiled steps"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(model: Any, given: dict[str, Any], fault: Any, text: str) -> None:
+def test_what_cannot_be_planned_is_refused(model: Any, arguments: dict[str, Any], fault: Any, text: str) -> None:
     parts = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
     with pytest.raises(fault, match=text):
-        Planner(**{"model": model, "variables": parts, "cost": higher, **given})
+        Planner(**{"model": model, "variables": parts, "cost": higher, **arguments})

@@ -47,16 +47,16 @@ def test_the_log_reports_what_the_report_reports(folder: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "words", [("log", "info"), ("log", "csv"), ("plot",), ("replay",), ("compare", "run.mcap"), ("movie",)]
+    "texts", [("log", "info"), ("log", "csv"), ("plot",), ("replay",), ("compare", "run.mcap"), ("movie",)]
 )
 def test_every_command_that_reads_a_log_reports_that_it_was_cut_off(
-    folder: Path, tmp_path: Path, words: tuple[str, ...]
+    folder: Path, tmp_path: Path, texts: tuple[str, ...]
 ) -> None:
     whole = (folder / "run.mcap").read_bytes()
     (tmp_path / "run.mcap").write_bytes(whole)
     (tmp_path / "half.mcap").write_bytes(whole[: len(whole) // 2])
-    built = {"csv": ("-o", "half.csv"), "plot": ("-o", "half.png"), "movie": ("-o", "half.gif")}.get(words[-1], ())
-    result = rtmms(tmp_path, *words, "half.mcap", *built)
+    built = {"csv": ("-o", "half.csv"), "plot": ("-o", "half.png"), "movie": ("-o", "half.gif")}.get(texts[-1], ())
+    result = rtmms(tmp_path, *texts, "half.mcap", *built)
     assert "half.mcap: the log was cut off after" in result.err, (result.status, result.err)
 
 

@@ -32,7 +32,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     return stored
 
 
-def _words(page: Figure) -> str:
+def _texts_of(page: Figure) -> str:
     texts = [text.get_text() for text in page.texts]
     for panel in page.axes:
         texts += [text.get_text() for text in panel.texts] + [panel.get_title(loc="left"), panel.get_xlabel()]
@@ -52,7 +52,7 @@ def test_a_run_fills_every_panel(tmp_path: Path, swim: tuple[Any, ...], pages: l
     path = tmp_path / "run.png"
     manta_figure.draw(path, *swim)
     assert path.read_bytes().startswith(b"\x89PNG")
-    parts = _words(pages[0])
+    parts = _texts_of(pages[0])
     for title in ("Path", "Speed", "Rear edge", "Wave along the span", "Wave along the chord", "Wake", "Slack"):
         assert title in parts
     assert "m/s" in parts
@@ -102,17 +102,17 @@ def test_the_robot_bends_as_its_fins_do(tmp_path: Path, swim: tuple[Any, ...], p
 
 def test_a_run_without_a_step(tmp_path: Path, pages: list[Figure]) -> None:
     manta_figure.draw(tmp_path / "run.png", *run(0.0))
-    assert _words(pages[0]).count("no steps") == 7
+    assert _texts_of(pages[0]).count("no steps") == 7
 
 
 def test_a_run_shorter_than_a_period(tmp_path: Path, pages: list[Figure]) -> None:
     manta_figure.draw(tmp_path / "run.png", *run(0.05))
-    assert "less than one flapping period" in _words(pages[0])
+    assert "less than one flapping period" in _texts_of(pages[0])
 
 
 def test_a_held_body_and_a_mode_without_a_schedule(tmp_path: Path, pages: list[Figure]) -> None:
     manta_figure.draw(tmp_path / "run.pdf", *run(2.2, timed=False, body="fixed"))
-    arguments = _words(pages[0])
+    arguments = _texts_of(pages[0])
     assert "the body is held" in arguments
     assert "N of thrust" in arguments
     titles = [axes.get_title(loc="left") for axes in pages[0].axes]
@@ -124,7 +124,7 @@ def test_a_held_body_and_a_mode_without_a_schedule(tmp_path: Path, pages: list[F
 def test_one_chain_of_one_link_and_no_statistics(tmp_path: Path, pages: list[Figure]) -> None:
     plant, trace, recent, _, outlined = run(2.2, chains=1, links=1)
     manta_figure.draw(tmp_path / "run.svg", plant, trace, recent, Statistics(), outlined)
-    assert _words(pages[0]).count("no steps") == 1
+    assert _texts_of(pages[0]).count("no steps") == 1
 
 
 @pytest.mark.parametrize(("name", "text"), [("run.xyz", "xyz"), ("nowhere/run.png", "nowhere")])

@@ -33,13 +33,13 @@ SHORT = Settings(
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     return qu2024.compute(SHORT)
 
 
 @pytest.mark.full
-def test_waves_and_thrust(found: dict[str, Any]) -> None:
-    wave, sweep = found["fig7"], found["fig8"]
+def test_waves_and_thrust(results: dict[str, Any]) -> None:
+    wave, sweep = results["fig7"], results["fig8"]
     np.testing.assert_allclose(wave["rear_amplitude_deg"], [8.48, 8.92, 3.23], rtol=0, atol=0.02)
     np.testing.assert_allclose(wave["rear_lag_deg"], [27.6, 30.2], rtol=0, atol=0.2)
     assert np.all(wave["chord_lag_deg"] > 20.0)
@@ -52,8 +52,8 @@ def test_waves_and_thrust(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_swimming(found: dict[str, Any]) -> None:
-    slow, fast = found["fig9"]["settled"]
+def test_swimming(results: dict[str, Any]) -> None:
+    slow, fast = results["fig9"]["settled"]
     assert fast["speed_m_s"] == pytest.approx(0.765, abs=0.01)
     assert fast["reaches_95_percent_s"] == pytest.approx(12.5, abs=0.5)
     assert slow["reaches_95_percent_s"] == pytest.approx(29.0, abs=1.0)
@@ -63,33 +63,33 @@ def test_swimming(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_turning(found: dict[str, Any]) -> None:
+def test_turning(results: dict[str, Any]) -> None:
     for name, rate, radius in (("phase", 22.4, 1.63), ("amplitude", 13.6, 3.05)):
-        item = found["fig10_11"][name]
+        item = results["fig10_11"][name]
         assert -item["turn_rate_deg_s"]["10_to_20"] == pytest.approx(rate, rel=0.01)
         assert item["turn_radius_m"]["10_to_20"] == pytest.approx(radius, rel=0.015)
         assert 1.15 < item["turn_radius_m"]["settled"] / item["turn_radius_m"]["5_to_10"] < 1.3
-    first = [found["fig10_11"][name]["first_yaw_acceleration_rad_s2"] for name in ("phase", "amplitude")]
+    first = [results["fig10_11"][name]["first_yaw_acceleration_rad_s2"] for name in ("phase", "amplitude")]
     assert first[0] > 1.5 * first[1]
 
 
 @pytest.mark.full
-def test_choices(found: dict[str, Any]) -> None:
-    change = {row["reading"]: row["change_percent"] for row in found["readings"]}
+def test_choices(results: dict[str, Any]) -> None:
+    change = {row["reading"]: row["change_percent"] for row in results["readings"]}
     assert change["support without roll (9)"]["thrust_40_n"] == pytest.approx(-65.0, abs=1.0)
     assert change["body drag by components"]["speed_m_s"] == pytest.approx(5.0, abs=0.5)
     assert change["body moment by the norm"]["turn_rate_deg_s"] == pytest.approx(-12.0, abs=0.5)
-    assert not any(row["failed"] for row in found["readings"])
-    paper = found["paper_preset"]
+    assert not any(row["failed"] for row in results["readings"])
+    paper = results["paper_preset"]
     assert abs(paper["turn_rate_deg_s"]) > 100.0
     assert paper["turn_radius_m"] < 0.1
-    assert "rk4 needs dt <=" in found["refusals"]["RK4 at 10 ms"]
-    assert all("spectral radius" in parts for name, parts in found["refusals"].items() if "sequential" in name)
+    assert "rk4 needs dt <=" in results["refusals"]["RK4 at 10 ms"]
+    assert all("spectral radius" in parts for name, parts in results["refusals"].items() if "sequential" in name)
 
 
 @pytest.mark.full
-def test_errors_fall_with_their_order(found: dict[str, Any]) -> None:
-    coupling, balance = found["coupling"], found["power_balance"]
+def test_errors_fall_with_their_order(results: dict[str, Any]) -> None:
+    coupling, balance = results["coupling"], results["power_balance"]
     assert coupling["sequential"]["order"] == pytest.approx(1.0, abs=0.2)
     assert coupling["monolithic"]["order"] == pytest.approx(2.0, abs=0.2)
     assert coupling["iterated"]["order"] is None
@@ -100,9 +100,9 @@ def test_errors_fall_with_their_order(found: dict[str, Any]) -> None:
 
 @pytest.mark.full
 def test_tables_files_and_json(
-    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(qu2024, "compute", lambda settings: found)
+    monkeypatch.setattr(qu2024, "compute", lambda settings: results)
     assert qu2024.main(tmp_path, as_json=True, settings=SHORT) == 0
     data = json.loads(capsys.readouterr().out, parse_constant=lambda word: 1 / 0)
     assert data["paper"] == "qu2024"
@@ -121,16 +121,18 @@ def test_tables_files_and_json(
 
 
 @pytest.mark.full
-def test_what_differs_is_what_cannot_run(found: dict[str, Any]) -> None:
-    assert [row.name for row in rows(found) if row.verdict == DIFFERS] == ["longest step of RK4 with table 1's damping"]
+def test_what_differs_is_what_cannot_run(results: dict[str, Any]) -> None:
+    assert [row.name for row in rows(results) if row.verdict == DIFFERS] == [
+        "longest step of RK4 with table 1's damping"
+    ]
 
 
 @pytest.mark.full
-def test_the_page_states_what_is_printed(found: dict[str, Any]) -> None:
+def test_the_page_states_what_is_printed(results: dict[str, Any]) -> None:
     """What the shortened command computes as the whole one does."""
-    printed = page(qu2024.tables(found, rows(found)))
+    printed = page(qu2024.tables(results, rows(results)))
     whole = [claim.name for claim in CLAIMS if claim.key in WHOLE]
-    whole += [row.name for row in rows(found) if row.name.startswith(("turn by", "settled speed"))]
+    whole += [row.name for row in rows(results) if row.name.startswith(("turn by", "settled speed"))]
     assert len(whole) == len(WHOLE) + 8
     assert disagreements("manta.md", "claims", printed, whole) == []
     assert disagreements("manta.md", "readings", printed, SHORT.readings or ()) == []

@@ -22,24 +22,24 @@ from rtmms.view.robot_panels import (
     stretch,
 )
 from tests.pendulum import Pendulum
-from tests.report.test_run_figure import kept, texts
+from tests.report.test_run_figure import stored, texts
 
 PERIOD = 2.0
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("robot", "make", "seen"), [
+@pytest.mark.parametrize(("robot", "make", "observed"), [
     ("eel", lambda: eel.load(joints=3), "from above"),
     ("moth", lambda: moth.load(start="rest"), "from behind and above"),
 ])  # fmt: skip
-def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
+def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, observed):
     pages, write = [], run_figure.save
     monkeypatch.setattr(run_figure, "save", lambda page, path: (pages.append(page), write(page, path)))
     plant = make()
     outline = figure_outline(robot, plant)
     states = along(outline, plant, 60)
     states.start(plant.observe())
-    run = kept(plant, 60)
+    run = stored(plant, 60)
     states.after_step(59, 60 * plant.dt, plant.observe(), plant.commanded, None)
     blob = plant.snapshot()
     drawing(robot, plant, RobotOutline(outline, states))(tmp_path / "run.svg", *run)
@@ -47,7 +47,7 @@ def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
     titles, parts = texts(pages[0])
     title = next(title for title in titles if title.startswith("The robot"))
     assert "one more period" in title
-    assert title.endswith(f"seen {seen}")
+    assert title.endswith(f"seen {observed}")
     assert "t = 7/8 T" in parts
     assert sum(word.startswith("robot ") for word in parts) == 2  # one for each view of the path
     strip = pages[0].axes[titles.index(title)]

@@ -34,7 +34,7 @@ class Cart(Pendulum):
         return {"mean_speed_m_s": 0.25, "ratio": 3.0, "undefined": None}
 
 
-def kept(plant, steps):
+def stored(plant, steps):
     """(trace, recent, statistics) of a run under neutral commands."""
     trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, steps)
     recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
@@ -71,7 +71,7 @@ def texts(page):
 ])  # fmt: skip
 def test_robots(tmp_path, pages, robot, make, moving):
     plant = make()
-    run, blob = kept(plant, 60), plant.snapshot()
+    run, blob = stored(plant, 60), plant.snapshot()
     draw = drawing(robot, plant)
     draw(tmp_path / "run.png", *run)
     assert plant.snapshot() == blob
@@ -88,7 +88,7 @@ def test_robots(tmp_path, pages, robot, make, moving):
 def test_a_third_partys_plant(tmp_path, pages):
     plant = Cart()
     draw = drawing("cart", plant)
-    draw(tmp_path / "run.svg", *kept(plant, 30))
+    draw(tmp_path / "run.svg", *stored(plant, 30))
     titles, parts = texts(pages[0])
     assert titles == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes",
                       "Wake: start after its instant", "Exchange: state out, command in", "Plant: the step itself",
@@ -96,7 +96,7 @@ def test_a_third_partys_plant(tmp_path, pages):
     assert "no velocity" in parts
     assert any("mean speed 0.25 m/s" in text and "ratio 3" in text for text in parts)
     assert "undefined" not in " ".join(parts)
-    draw(tmp_path / "empty.svg", *kept(plant, 0))
+    draw(tmp_path / "empty.svg", *stored(plant, 0))
     assert "no steps" in texts(pages[1])[1]
 
 
@@ -119,7 +119,7 @@ def test_one_more_period_is_the_gaits():
 def test_power_that_no_actuator_reports_has_no_panel(tmp_path, pages):
     plant = rtmms.load("quadrotor")
     draw = drawing("quadrotor", plant)
-    draw(tmp_path / "run.png", *kept(plant, 30))
+    draw(tmp_path / "run.png", *stored(plant, 30))
     titles, _ = texts(pages[0])
     assert "Power" not in titles
     assert "Attitude" not in titles  # it falls without a turn
@@ -127,14 +127,14 @@ def test_power_that_no_actuator_reports_has_no_panel(tmp_path, pages):
 
 def test_angles_and_vectors_have_names(tmp_path, pages):
     plant = eel.load(joints=3)
-    drawing("eel", plant)(tmp_path / "run.png", *kept(plant, 60))
+    drawing("eel", plant)(tmp_path / "run.png", *stored(plant, 60))
     attitude = next(axes for axes in pages[0].axes if axes.get_title(loc="left") == "Attitude")
     assert [text.get_text() for text in attitude.get_legend().get_texts()] == ["roll", "pitch", "yaw"]
 
 
 def test_a_mode_without_a_schedule_has_no_empty_panels(tmp_path, pages):
     plant = Cart()
-    trace, recent, _ = kept(plant, 30)
+    trace, recent, _ = stored(plant, 30)
     statistics = Statistics()
     for _ in range(30):
         statistics.record(UNDEFINED, 200_000, 30_000, UNDEFINED)
@@ -161,7 +161,7 @@ def test_several_robots_are_named_and_nothing_is_reported_to_developers(tmp_path
     monkeypatch.setattr(outputs_figure, "save", lambda page, path: result.append(page))
     world = rtmms.World([("left", "quadrotor"), ("right", "quadrotor")])
     world.trace_outputs, world.recent_outputs = tuple(output.name for output in world.outputs), ()
-    drawing("world", world)(tmp_path / "run.png", *kept(world, 30))
+    drawing("world", world)(tmp_path / "run.png", *stored(world, 30))
     output = [text.get_text() for text in result[0].texts]
     assert output[0] == "left (quadrotor), right (quadrotor)"
     assert "s simulated in 30 steps" in output[1]

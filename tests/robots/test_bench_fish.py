@@ -12,10 +12,10 @@ from rtmms.base.errors import ModelError
 from rtmms_benchmarks import fish, intervals
 
 
-@pytest.mark.parametrize("words", [{"recordings": 1}, {"seconds": 0.5}, {"noise_mm": 0.0}])
-def test_a_study_without_numbers_is_refused(words: dict[str, float]) -> None:
+@pytest.mark.parametrize("arguments", [{"recordings": 1}, {"seconds": 0.5}, {"noise_mm": 0.0}])
+def test_a_study_without_numbers_is_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(ModelError, match="expected at least"):
-        intervals.main(**words)  # type: ignore[arg-type]
+        intervals.main(**arguments)  # type: ignore[arg-type]
 
 
 def test_a_recording_has_the_noise_that_was_asked_for() -> None:

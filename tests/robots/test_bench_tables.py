@@ -14,11 +14,11 @@ from rtmms.view.tables import blocks
 from rtmms_benchmarks import tables, tables_loop
 from tests.cli.shell import ROOT
 
-KEPT = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 def result(name: str) -> Any:
-    return json.loads((KEPT / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def test_pages_state_what_the_results_state(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +52,7 @@ def test_every_table_is_on_one_page() -> None:
 def test_a_page_that_is_old_is_reported_and_then_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(KEPT, tmp_path / "benchmarks" / "results")
+    shutil.copytree(RESULTS, tmp_path / "benchmarks" / "results")
     shutil.copy(ROOT / "README.md", tmp_path)
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "results.md", tmp_path / "docs")
@@ -73,17 +73,17 @@ def test_a_page_that_is_old_is_reported_and_then_written(
     assert tables.main(check=True) == 0
 
 
-@pytest.mark.parametrize("kept", [[], [3], [1, 4]])
-def test_a_loop_of_some_rates_or_of_one_condition(kept: list[int]) -> None:
+@pytest.mark.parametrize("stored", [[], [3], [1, 4]])
+def test_a_loop_of_some_rates_or_of_one_condition(stored: list[int]) -> None:
     loop = result("loop")
-    loop["cases"] = [loop["cases"][k] for k in kept]
+    loop["cases"] = [loop["cases"][k] for k in stored]
     for write in (tables_loop.times, tables_loop.ratios, tables_loop.misses):
-        assert write(loop).count(" kHz, idle |") + write(loop).count(" kHz, stress-ng |") == len(kept)
+        assert write(loop).count(" kHz, idle |") + write(loop).count(" kHz, stress-ng |") == len(stored)
     assert tables_loop.run(loop)
     assert "an hour" in tables_loop.in_real_time(loop, result("soak_hour"))
     message = tables_loop.in_real_time(loop, result("soak_hour"))
     busy = [f"at {rate} kHz in real time, beside stress-ng" in message for rate in (2, 1)]
-    assert busy == [kept == [3], kept == [1, 4]]
+    assert busy == [stored == [3], stored == [1, 4]]
 
 
 def test_what_could_not_be_measured_is_a_dash() -> None:

@@ -270,7 +270,7 @@ def test_as_a_plant():
 
 
 @pytest.mark.parametrize(
-    ("given", "parts"),
+    ("arguments", "parts"),
     [
         ({"gait": "plannar"}, "gait must be one of planar, loop, none, got 'plannar'; did you mean 'planar'"),
         ({"amplitud": 1.0}, "unknown eel parameter 'amplitud'; did you mean amplitude_rad"),
@@ -293,9 +293,9 @@ def test_as_a_plant():
         ),
     ],
 )
-def test_refused(given, parts):
+def test_refused(arguments, parts):
     with pytest.raises(rtmms.ModelError, match=parts):
-        eel.load(**given)
+        eel.load(**arguments)
 
 
 def test_an_overdriven_eel_reports_what_ran_away():

@@ -43,7 +43,7 @@ def test_another_frame_on_the_base_is_the_same_mechanism(mechanism: Any, forward
         np.testing.assert_allclose(b.base_acceleration[half], forward.T @ a.base_acceleration[half], rtol=1e-9)
 
 
-def seen(plant: Any, steps: int, command: Any = None) -> dict[str, Any]:
+def observed(plant: Any, steps: int, command: Any = None) -> dict[str, Any]:
     for _ in range(steps):
         plant.step(plant.neutral if command is None else command)
     return dict(plant.observe())
@@ -54,8 +54,8 @@ def test_the_eel_swims_forward() -> None:
     plant, paper = eel.load(dt=4e-3, start_depth_m=0.0), eel.in_paper_frame(dt=4e-3)
     _, position = dynamics.body_poses(plant.model, plant.model.state())
     assert position[plant.model.body("link12")][0] == pytest.approx(-2.08)
-    got = seen(plant, 1000)
-    seen(paper, 1000)
+    got = observed(plant, 1000)
+    observed(paper, 1000)
     assert got["velocity"][0] > 0.02
     assert got["position"][0] > 0.05
     np.testing.assert_allclose(got["position"], eel.FORWARD.T @ paper.vector[:3], atol=1e-12)
@@ -68,7 +68,7 @@ def test_the_eel_swims_forward() -> None:
 def test_a_current_is_of_the_world() -> None:
     """An eel that lies still in a current along world x is carried along world x."""
     plant = eel.load(gait="none", current_x_m_s=0.5, dt=4e-3, joints=3)
-    assert seen(plant, 500)["position"][0] > 0.005
+    assert observed(plant, 500)["position"][0] > 0.005
 
 
 def test_the_moths_right_wing_is_on_the_right() -> None:

@@ -42,17 +42,17 @@ class Mesh:
 
     robot: str
     knob: str
-    usual: int
+    typical: int
     fine: int
     seconds: float
     path: float
     work: float
-    given: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
     command: Callable[[float], Array] | None = None
 
     @property
     def name(self) -> str:
-        chosen = ", ".join(f"{key}={value}" for key, value in self.given.items())
+        chosen = ", ".join(f"{key}={value}" for key, value in self.arguments.items())
         return f"{self.robot} {self.knob} {chosen}".strip()
 
 
@@ -74,11 +74,11 @@ MESHES = [
 """All of them. The joints of a swimming fish are none: its servos are of each joint, more of them another robot."""
 
 
-def way(mesh: Mesh, size: int) -> tuple[Array, float, float]:
+def travel(mesh: Mesh, size: int) -> tuple[Array, float, float]:
     """Places (steps + 1, k), work (or sum of power), and the length that a way counts as at least."""
     if mesh.robot == "StrainRod":
         return _of_rod(mesh, size)
-    chosen: dict[str, Any] = {mesh.knob: size, **mesh.given}
+    chosen: dict[str, Any] = {mesh.knob: size, **mesh.arguments}
     plant: Any = rtmms.load(mesh.robot, **chosen)
     steps, estimator = round(mesh.seconds / plant.dt), plant.step_error_estimator()
     state, neutral = estimator.room(), np.array([actuator.neutral for actuator in plant.actuators])
@@ -106,7 +106,7 @@ def _of_rod(mesh: Mesh, size: int) -> tuple[Array, float, float]:
 
 def off(mesh: Mesh) -> tuple[float, float]:
     """Errors of path and work at the default, fractions; nan for work that is not counted."""
-    (places, work, _), (exact, done, least) = way(mesh, mesh.usual), way(mesh, mesh.fine)
+    (places, work, _), (exact, done, least) = travel(mesh, mesh.typical), travel(mesh, mesh.fine)
     length = float(np.sum(np.linalg.norm(np.diff(exact, axis=0), axis=1)))
     apart = float(np.max(np.linalg.norm(places - exact, axis=1)))
     return apart / max(length, least), work_error(work, done, 0.0) if math.isfinite(work + done) else math.nan
@@ -121,7 +121,7 @@ def test_a_mesh_is_as_fine_as_its_page_states(mesh: Mesh) -> None:
 
 
 def test_meshes_are_those_of_the_defaults() -> None:
-    listed = {(mesh.robot, mesh.knob): mesh.usual for mesh in MESHES}
+    listed = {(mesh.robot, mesh.knob): mesh.typical for mesh in MESHES}
     assert listed.pop(("StrainRod", "nodes")) == DEFAULT_POINTS
     assert listed.pop(("StrainRod", "shapes")) == 4
     assert {robot for robot, _ in listed} == set(ROBOTS)
@@ -136,4 +136,4 @@ def test_the_default_fish_is_fine_and_a_coarser_one_is_worse() -> None:
     path, work = off(short)
     assert path < 2e-3
     assert work == 0.0
-    assert off(replace(short, usual=2))[0] > 1.5 * path
+    assert off(replace(short, typical=2))[0] > 1.5 * path

@@ -168,7 +168,7 @@ def one_period(plant, result):
 
 
 @pytest.mark.parametrize(
-    ("given", "row"),
+    ("arguments", "row"),
     [
         ({"added_mass": "none"}, (52.6, 70.9, 44.6, 12.80, 0.552, 151, 2.34, 0.23, 5.50)),
         pytest.param(
@@ -180,10 +180,10 @@ def one_period(plant, result):
         ({"preset": "fit"}, (73.3, 67.5, 39.1, 12.05, 0.463, 126, 2.18, None, 7.24)),
     ],
 )
-def test_what_the_stated_model_gives(given, row):
+def test_what_the_stated_model_gives(arguments, row):
     """Free thorax, A = 41.3 deg, on the periodic orbit of the model: the reference page's table."""
-    plant = rested(**given)
-    result = trim(rested(**{"dt": 1e-3, **given}))
+    plant = rested(**arguments)
+    result = trim(rested(**{"dt": 1e-3, **arguments}))
     data = one_period(plant, result)
     half = np.ptp(data, axis=0) / 2
     lag = np.argmax(data[:, 0]) * 360 / 400
@@ -197,9 +197,11 @@ def test_what_the_stated_model_gives(given, row):
             assert value == pytest.approx(expected, abs=tolerance)
 
 
-@pytest.mark.parametrize(("given", "key"), [({"added_mass": "none"}, "none"), ({}, "flat"), ({"preset": "fit"}, "fit")])
-def test_hovers_from_its_orbit(given, key):
-    plant = moth.load(**given)
+@pytest.mark.parametrize(
+    ("arguments", "key"), [({"added_mass": "none"}, "none"), ({}, "flat"), ({"preset": "fit"}, "fit")]
+)
+def test_hovers_from_its_orbit(arguments, key):
+    plant = moth.load(**arguments)
     assert plant.law.motion[0, 1] == pytest.approx(A * ORBITS[key][0], rel=1e-14)
     start = plant.vector.copy()
     for _ in range(40):
@@ -313,7 +315,7 @@ def test_torque_drive_follows_the_stroke():
 
 
 @pytest.mark.parametrize(
-    ("given", "parts"),
+    ("arguments", "parts"),
     [
         ({"added_mass": "half"}, "added_mass must be one of none, flat, paper, got 'half'"),
         ({"start": "hover", "thorax": "fixed"}, "start=hover needs thorax=free"),
@@ -326,6 +328,6 @@ def test_torque_drive_follows_the_stroke():
         ({"span_m": -1}, "span_m must be > 0 m, got -1"),
     ],
 )
-def test_refused(given, parts):
+def test_refused(arguments, parts):
     with pytest.raises(rtmms.ModelError, match=parts):
-        moth.load(**given)
+        moth.load(**arguments)

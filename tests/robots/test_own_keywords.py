@@ -28,19 +28,19 @@ def word(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "given", "got"),
+    ("place", "arguments", "got"),
     [
         (0, {"flag": True}, True), (1, {"count": 3.0}, 3), (2, {"scale": 2}, 2.0), (3, {"word": 3}, "3"),
         (4, {"row": [1, 2]}, (1, 2)), (5, {"kept": 1}, 1.0), (5, {"kept": None}, None), (6, {"free": "no"}, "no"),
     ],
 )  # fmt: skip
-def test_a_value_has_the_type_of_its_annotation(word: str, place: int, given: dict[str, Any], got: Any) -> None:
-    plant: Any = rtmms.load(word, **given)
+def test_a_value_has_the_type_of_its_annotation(word: str, place: int, arguments: dict[str, Any], got: Any) -> None:
+    plant: Any = rtmms.load(word, **arguments)
     assert (plant.got[place], type(plant.got[place])) == (got, type(got))
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"flag": "no"}, "flag: expected true or false, got 'no'"), ({"flag": 1}, "expected true or false, got 1"),
         ({"count": 2.5}, "count: expected a whole number, got 2.5"), ({"count": True}, "a whole number, got True"),
@@ -48,6 +48,6 @@ def test_a_value_has_the_type_of_its_annotation(word: str, place: int, given: di
         ({"kept": "x"}, "kept: expected a number, got 'x'"),
     ],
 )  # fmt: skip
-def test_another_type_is_refused(word: str, given: dict[str, Any], text: str) -> None:
+def test_another_type_is_refused(word: str, arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        rtmms.load(word, **given)
+        rtmms.load(word, **arguments)

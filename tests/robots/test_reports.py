@@ -15,7 +15,7 @@ from rtmms.studies import porez2014 as moth
 from rtmms.studies.porez2014 import Stroke
 from tests.report.agreement import disagreements
 
-WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")
+KEYS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,8 @@ def test_a_stroke_of_the_default_reading(stroke: Stroke) -> None:
     assert stroke.air[:, :2].mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
     assert result["weight"] == pytest.approx(1.0, rel=1e-6)
     assert 0.2 < stroke.air[:, 2].max() < 0.3
-    parts = {claim.key: claim.row(result[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
-    assert parts == dict.fromkeys(WORDS, "agrees")
+    parts = {claim.key: claim.row(result[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in KEYS}
+    assert parts == dict.fromkeys(KEYS, "agrees")
 
 
 def test_phases_do_not_hang_on_the_samples(stroke: Stroke) -> None:
@@ -94,7 +94,7 @@ def test_phases_do_not_hang_on_the_samples(stroke: Stroke) -> None:
     names = ("stroke", "bend", "twist", "torque", "air")
     half = Stroke(**{**vars(stroke), **{name: getattr(stroke, name)[::2] for name in names}})
     fine, coarse = moth.numbers(stroke), moth.numbers(half)
-    for key in (*WORDS, "twist_lag", "bend_lag"):
+    for key in (*KEYS, "twist_lag", "bend_lag"):
         assert coarse[key] == pytest.approx(fine[key], abs=0.1), key
 
 

@@ -75,7 +75,7 @@ def test_snapshots_are_tied_to_what_was_set(robot: str, built: Any, changed: Any
 
 
 @pytest.mark.parametrize(
-    ("robot", "built", "given", "text"),
+    ("robot", "built", "arguments", "text"),
     [
         ("manta", SMALL, {"curent_m_s": 1}, "did you mean current_m_s"),
         ("manta", SMALL, {"chains": 20}, "manta: chains cannot change while the plant runs; what can change"),
@@ -89,11 +89,11 @@ def test_snapshots_are_tied_to_what_was_set(robot: str, built: Any, changed: Any
         ("moth", {"start": "rest"}, {"pressure": 2.0}, "moth: pressure must be <= 1, got 2"),
     ],
 )
-def test_what_cannot_be_set_is_refused_and_nothing_changes(robot: str, built: Any, given: Any, text: str) -> None:
+def test_what_cannot_be_set_is_refused_and_nothing_changes(robot: str, built: Any, arguments: Any, text: str) -> None:
     plant = rtmms.load(robot, **built)
     before = plant.snapshot()
     with pytest.raises((ModelError, UnknownNameError), match=text):
-        plant.set(**given)  # type: ignore[attr-defined]
+        plant.set(**arguments)  # type: ignore[attr-defined]
     assert plant.snapshot() == before
 
 

@@ -113,9 +113,9 @@ def test_reproduce_prints_what_the_contract_states(capsys: pytest.CaptureFixture
     assert {name: preset[name] for name in content["parameters"]} == pytest.approx(content["parameters"], rel=5e-3)
 
 
-@pytest.mark.parametrize("given", [{"head": "rolling"}, {"fin_n_m": 0.5}, {"skin_area_m2": 10.0, "wake": 0.1}])
-def test_other_fish_swim_too(given: dict[str, Any]) -> None:
-    plant: Any = rtmms.load("tendon_fish", **given)
+@pytest.mark.parametrize("arguments", [{"head": "rolling"}, {"fin_n_m": 0.5}, {"skin_area_m2": 10.0, "wake": 0.1}])
+def test_other_fish_swim_too(arguments: dict[str, Any]) -> None:
+    plant: Any = rtmms.load("tendon_fish", **arguments)
     for _ in range(round(2.0 / plant.dt)):
         plant.step(np.array([2.0 * np.pi * 0.8]))
     assert plant.observe()["position"][0] > 0.04

@@ -256,7 +256,7 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
 
 
 @pytest.mark.parametrize(
-    ("word", "given", "text"),
+    ("word", "chosen", "text"),
     [
         (":robt", {}, r"unknown name in '.*mine.py' 'robt'; did you mean robot"),
         (":robot", {"forse": 2}, r"unknown parameter of '.*:robot' 'forse'; did you mean force"),
@@ -267,9 +267,9 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
         ("", {}, r"expected FILE.py:NAME, .* got no name: .*mine.py:robot"),
     ],
 )
-def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], text: str) -> None:
+def test_what_a_file_cannot_be(mine: str, word: str, chosen: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        rtmms.load(mine + word, **given)
+        rtmms.load(mine + word, **chosen)
 
 
 def test_near_misses_report_how_files_run(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_any_number_of_links() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "message"),
+    ("name", "arguments", "message"),
     [
         ("snake", {"links": 1}, "snake: links must be >= 2, got 1"),
         ("snake", {"drive": "rope"}, "snake: drive must be one of leader, torque, servo, got 'rope'"),
@@ -237,9 +237,9 @@ def test_any_number_of_links() -> None:
         ("trikke", {"fork": "loose"}, "trikke: fork must be one of driven, passive, got 'loose'"),
     ],
 )
-def test_refused(name: str, given: dict[str, Any], message: str) -> None:
+def test_refused(name: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(rtmms.ModelError) as error:
-        rtmms.load(name, **given)
+        rtmms.load(name, **arguments)
     assert message in str(error.value)
 
 

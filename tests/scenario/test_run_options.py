@@ -78,16 +78,16 @@ def test_the_commands_have_the_option(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "one", [run_option for run_option in run_options().values() if run_option.key], ids=lambda item: item.name
+    "option", [run_option for run_option in run_options().values() if run_option.key], ids=lambda item: item.name
 )
-def test_a_scenario_refuses_what_the_option_is_not(one: Option, tmp_path: Path) -> None:
-    key = one.word.lstrip("-")
+def test_a_scenario_refuses_what_the_option_is_not(option: Option, tmp_path: Path) -> None:
+    key = option.word.lstrip("-")
     (tmp_path / "s.toml").write_text(f'robot = "manta"\n{key} = [1]\n')
     with pytest.raises(ModelError, match=rf"s\.toml:2: {key}: expected a single value"):
         scenario(str(tmp_path / "s.toml"))
-    wrong = '"fast"' if one.value_type in (bool, int, float) else "true"
+    wrong = '"fast"' if option.value_type in (bool, int, float) else "true"
     (tmp_path / "s.toml").write_text(f'robot = "manta"\n{key} = {wrong}\n')
-    with pytest.raises(ModelError, match=rf"s\.toml:2: {one.file_key}: "):
+    with pytest.raises(ModelError, match=rf"s\.toml:2: {option.file_key}: "):
         scenario(str(tmp_path / "s.toml"))
 
 

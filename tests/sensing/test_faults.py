@@ -132,7 +132,7 @@ def test_snapshots_hold_faults_and_resets_end_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"fault.depth": "silnt"}, "unknown fault of depth 'silnt'; did you mean silent"),
         ({"fault.depth": "bias"}, "fault.depth: bias: expected bias=NUMBER"),
@@ -148,10 +148,10 @@ def test_snapshots_hold_faults_and_resets_end_them() -> None:
         ({"gain": 3.0}, "this plant has no parameter 'gain' that can change while it runs"),
     ],
 )
-def test_what_is_no_fault(given: dict[str, Any], text: str) -> None:
+def test_what_is_no_fault(arguments: dict[str, Any], text: str) -> None:
     plant = Sensed(Faulty(Mover()), {"depth": Depth(rate_hz=1000.0)})
     before = plant.snapshot()
     with pytest.raises(ModelError) as fault:
-        plant.set(**given)
+        plant.set(**arguments)
     assert text in str(fault.value)
     assert plant.snapshot() == before

@@ -136,9 +136,9 @@ def test_a_doppler_log_over_a_flat_bottom() -> None:
     assert observed["one.valid"] == 1.0
 
 
-@pytest.mark.parametrize(("bottom", "most", "valid"), [(-10.0, 50.0, 1.0), (-10.0, 5.0, 0.0), (-1.0, 50.0, 0.0)])
-def test_a_doppler_log_without_a_bottom_keeps_its_last_velocity(bottom: float, most: float, valid: float) -> None:
-    observed = samples_of(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=most))
+@pytest.mark.parametrize(("bottom", "maximum", "valid"), [(-10.0, 50.0, 1.0), (-10.0, 5.0, 0.0), (-1.0, 50.0, 0.0)])
+def test_a_doppler_log_without_a_bottom_keeps_its_last_velocity(bottom: float, maximum: float, valid: float) -> None:
+    observed = samples_of(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=maximum))
     assert observed["one.valid"] == valid
     assert np.any(observed["one.velocity"]) == bool(valid)
 

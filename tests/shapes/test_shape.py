@@ -39,10 +39,10 @@ def plant_info(robot: str, plant: Any) -> PlantInfo:
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"support_roll": "zero", "chains": 7, "links": 5, "fin_root_m": (-0.1, 0.2, 0.05)}]
+    "parameters", [{}, {"support_roll": "zero", "chains": 7, "links": 5, "fin_root_m": (-0.1, 0.2, 0.05)}]
 )
-def test_the_mantas_fins_are_where_its_figures_have_them(given: dict[str, Any]) -> None:
-    plant: Manta = rtmms.load("manta", **given)  # type: ignore[assignment]
+def test_the_mantas_fins_are_where_its_figures_have_them(parameters: dict[str, Any]) -> None:
+    plant: Manta = rtmms.load("manta", **parameters)  # type: ignore[assignment]
     shape = shape_of(plant_info("manta", plant))
     assert shape is not None
     p = plant.parameters

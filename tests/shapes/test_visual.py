@@ -49,7 +49,7 @@ def welcomed(robot: str) -> tuple[Any, PlantInfo]:
     return plant, replace(plant_info(robot, plant), shape=shape)
 
 
-def seen(info: PlantInfo, outputs: dict[str, Any]) -> tuple[Visual, list[np.ndarray], tuple[np.ndarray, ...]]:
+def observed(info: PlantInfo, outputs: dict[str, Any]) -> tuple[Visual, list[np.ndarray], tuple[np.ndarray, ...]]:
     """The visual, the skins of its shape, and the vertices of what bends."""
     shape = shape_of(info)
     visual = visual_of(info, shape)
@@ -99,7 +99,7 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
 )
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
-    visual, _, bent = seen(info, bent_outputs(plant))
+    visual, _, bent = observed(info, bent_outputs(plant))
     assert isinstance(visual, DrawingVisual)
     assert visual.scene in SCENES
     rigid = [surface for surface in visual.surfaces if surface.vertices is not None]
@@ -141,7 +141,7 @@ def test_the_mantas_skin_goes_through_its_joints() -> None:
     # all chains of a link much alike, as they are in water
     angles = RNG.uniform(-0.4, 0.4, (2, m, 1)) + RNG.uniform(-0.2, 0.2, (2, m, 1)) * np.linspace(0.0, 1.0, n)
     outputs["joint_position"] = angles.ravel().tolist()
-    visual, (left, right, *_), (back, _, belly) = seen(info, outputs)
+    visual, (left, right, *_), (back, _, belly) = observed(info, outputs)
     assert isinstance(visual, DrawingVisual)
     (skin,) = visual.drawing.bending
     assert isinstance(skin, Membrane)
@@ -160,7 +160,7 @@ def test_the_mantas_skin_goes_through_its_joints() -> None:
 
 def test_the_eels_skin_goes_through_its_rings() -> None:
     plant, info = welcomed("eel")
-    visual, (skin,), (back, *_) = seen(info, bent_outputs(plant))
+    visual, (skin,), (back, *_) = observed(info, bent_outputs(plant))
     rings = skin.reshape(-1, 13, 3)[:, :-1]
     fine = back.reshape(-1, 12, 3)[1:-1]
     assert (len(fine) - 1) % (len(rings) - 1) == 0
@@ -170,7 +170,7 @@ def test_the_eels_skin_goes_through_its_rings() -> None:
 
 def test_the_moths_leading_edge_goes_through_its_hinges() -> None:
     plant, info = welcomed("moth")
-    _, (right, _), bent = seen(info, bent_outputs(plant))
+    _, (right, _), bent = observed(info, bent_outputs(plant))
     grid = (0.5 * (bent[0] + bent[3])).reshape(-1, 13, 3)
     hinges = right.reshape(-1, 4, 3)[:, 0]
     for hinge in hinges:
@@ -198,7 +198,7 @@ HULL = {
 }  # fmt: skip
 
 
-def own(shape: dict[str, Any]) -> PlantInfo:
+def custom(shape: dict[str, Any]) -> PlantInfo:
     outputs = (
         Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
         Channel("joint_position", "rad", (1,), ""), Channel("sail", "m", (4, 3), "body"),
@@ -208,14 +208,14 @@ def own(shape: dict[str, Any]) -> PlantInfo:
 
 def test_a_robot_of_ones_own_gets_a_look_from_what_it_reports() -> None:
     sail = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.1, 1.0]]
-    visual, _, (sheet, cord) = seen(own(HULL), {"joint_position": [0.3], "sail": np.ravel(sail).tolist()})
+    visual, _, (sheet, cord) = observed(custom(HULL), {"joint_position": [0.3], "sail": np.ravel(sail).tolist()})
     assert visual.scene == "air"
     names = [surface.name for surface in visual.surfaces]
     assert names == ["0.hull", "1.rotor", "1.rotor_disc", "sail", "cord1_0"]
     assert open_edges((sheet, visual.surfaces[3].faces)) == 0, "a sheet has two sides and a rim"
     np.testing.assert_allclose(0.5 * (sheet[:4] + sheet[4:]), sail, atol=1e-9)
     assert len(cord) == 16
-    drawn = Picture(own(HULL)).draw({"position": [0, 0, 0], "quaternion": [1, 0, 0, 0], "joint_position": [0.3],
+    drawn = Picture(custom(HULL)).draw({"position": [0, 0, 0], "quaternion": [1, 0, 0, 0], "joint_position": [0.3],
                                      "sail": np.ravel(sail).tolist()})  # fmt: skip
     assert len(drawn.bent) == 2
 

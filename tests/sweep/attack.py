@@ -78,7 +78,7 @@ MAX_RESUMES = 12
 
 
 @dataclass
-class Found:
+class Findings:
     """What the trials came to.
 
     wrong      trials whose table has a row that is not of the files as they are
@@ -98,7 +98,7 @@ class Trials:
     """Sweeps in forks of this process, which has imported all that they need, but for the user's files."""
 
     def __init__(self, seed: int) -> None:
-        self.random, self.found = random.Random(seed), Found()
+        self.random, self.results = random.Random(seed), Findings()
         self.home = Path(tempfile.mkdtemp(prefix="rtmms-tables-"))
         self._oracles: dict[str, list[dict[str, Any]]] = {}
         self._seconds = 0.0
@@ -185,8 +185,8 @@ class Trials:
         """Kill, flip, change, resume; then compare."""
         import pyarrow.parquet as pq
 
-        number = self.found.trials
-        self.found.trials += 1
+        number = self.results.trials
+        self.results.trials += 1
         files = {name: texts[0] for name, texts in VARIANTS.items()}
         self.oracle(files)
         folder = self.new_folder(f"trial-{number}", files)
@@ -221,9 +221,9 @@ class Trials:
             if self.finish(self.start(folder)) == 0:
                 break
         else:
-            self.found.open += 1
+            self.results.open += 1
             output = (folder / "output.txt").read_text()[-300:]
-            self.found.examples.append(f"{number}: no table: {', '.join(story)}: {output}")
+            self.results.examples.append(f"{number}: no table: {', '.join(story)}: {output}")
             return
         self.compare(number, pq.read_table(folder / OUTPUT).to_pylist(), expected, story)
         shutil.rmtree(folder)
@@ -286,16 +286,16 @@ class Trials:
         self, number: int, rows: list[dict[str, Any]], expected: list[list[dict[str, Any]]], story: list[str]
     ) -> None:
         """The table is one of those that are expected, as a whole."""
-        self.found.did.update(story)
+        self.results.did.update(story)
         if rows in expected:
             return
-        self.found.wrong += 1
+        self.results.wrong += 1
         wrong = min(sum(a != b for a, b in zip(rows, item, strict=False)) for item in expected)
-        self.found.rows += wrong
-        self.found.examples.append(f"{number}: {wrong} of {len(rows)} rows: {', '.join(story)}")
+        self.results.rows += wrong
+        self.results.examples.append(f"{number}: {wrong} of {len(rows)} rows: {', '.join(story)}")
 
 
-def attack(trials: int, seed: int = 0, every: int = 0) -> Found:
+def attack(trials: int, seed: int = 0, every: int = 0) -> Findings:
     """So many trials; a line after each so many. What they came to."""
     built = Trials(seed)
     try:
@@ -303,10 +303,10 @@ def attack(trials: int, seed: int = 0, every: int = 0) -> Found:
         for k in range(trials):
             built.trial()
             if every and (k + 1) % every == 0:
-                print(f"{k + 1} trials: {built.found.wrong} wrong, {built.found.open} without a table", flush=True)
+                print(f"{k + 1} trials: {built.results.wrong} wrong, {built.results.open} without a table", flush=True)
     finally:
         built.close()
-    return built.found
+    return built.results
 
 
 if __name__ == "__main__":

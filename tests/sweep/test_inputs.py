@@ -125,7 +125,7 @@ def test_the_key_of_a_study_has_its_files() -> None:
 
 # --- As a user meets it
 
-OWN = {
+CUSTOM = {
     "law.py": """
 import rtmms
 from gains import GAIN
@@ -156,11 +156,11 @@ damping = "0.0:0.4:12"
 CHANGES = {
     "gains.py": "GAIN = 0.25\n", "late_gains.py": "GAIN = 0.0256\n", "g.csv": "0.00257\n",
 }  # fmt: skip
-WORDS = ("--controller", "law.py:Law:file=g.csv", "--threads", "1", "--quiet")
+ARGUMENTS = ("--controller", "law.py:Law:file=g.csv", "--threads", "1", "--quiet")
 
 
 def swept(folder: Path, output: str) -> Finished:
-    return process(folder, "sweep", "s.toml", *WORDS, "-o", output)
+    return process(folder, "sweep", "s.toml", *ARGUMENTS, "-o", output)
 
 
 @pytest.mark.full
@@ -168,7 +168,7 @@ def swept(folder: Path, output: str) -> Finished:
 def test_a_change_of_any_file_makes_all_rows_anew(tmp_path: Path, changed: str) -> None:
     """The parts are there, then a file changes: the resumed table is the table of the new files."""
     pq = pytest.importorskip("pyarrow.parquet")
-    for name, text in OWN.items():
+    for name, text in CUSTOM.items():
         (tmp_path / name).write_text(text)
     old = parts_of(tmp_path)
     (tmp_path / changed).write_text(CHANGES[changed])
@@ -194,7 +194,7 @@ def parts_of(folder: Path) -> list[dict[str, object]]:
         "join = Parts.join\n"
         f"Parts.join = lambda self, path: (shutil.copytree(self.folder, {str(stored)!r}), join(self, path))[1]\n"
         "from rtmms.cli.main import main\n"
-        f"main(['sweep', 's.toml', *{WORDS!r}, '-o', 't.parquet'])\n"
+        f"main(['sweep', 's.toml', *{ARGUMENTS!r}, '-o', 't.parquet'])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment(folder), capture_output=True,
                           text=True, check=False)  # fmt: skip
@@ -208,7 +208,7 @@ def parts_of(folder: Path) -> list[dict[str, object]]:
 @pytest.mark.full
 def test_without_a_change_the_parts_are_taken(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    for name, text in OWN.items():
+    for name, text in CUSTOM.items():
         (tmp_path / name).write_text(text)
     old = parts_of(tmp_path)
     result = swept(tmp_path, "t.parquet")

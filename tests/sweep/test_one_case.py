@@ -27,7 +27,7 @@ from rtmms.scenario.run_options import StudyUse, run_options
 from rtmms.scenario.tables import EventTable, RobotTable
 from tests.cli.shell import rtmms
 
-ONE = """
+SINGLE = """
 robot = "manta"
 dt = 0.01
 duration = 0.2
@@ -60,36 +60,36 @@ set = {{ "leader.gait.frequency_hz" = 0.5 }}
 """
 
 
-def one(options: str = "", parameters: str = "", tables: str = "") -> str:
-    return ONE.format(options=options, parameters=parameters, tables=tables)
+def item(options: str = "", parameters: str = "", tables: str = "") -> str:
+    return SINGLE.format(options=options, parameters=parameters, tables=tables)
 
 
 def replaced(before: str, after: str) -> str:
-    assert before in ONE
-    return one().replace(before, after)
+    assert before in SINGLE
+    return item().replace(before, after)
 
 
 def link(text: str) -> str:
-    return one(tables=f'[[link]]\ncontroller = "gait"\n{text}\n')
+    return item(tables=f'[[link]]\ncontroller = "gait"\n{text}\n')
 
 
 def event(text: str) -> str:
-    return one(tables=f"[[event]]\n{text}\n")
+    return item(tables=f"[[event]]\n{text}\n")
 
 
 TYPICAL = '[sensors]\nprofile = "typical"\n'
 SHOWN: dict[str, str] = {
     "controllers": replaced("frequency_hz = 0.9", "frequency_hz = 0.4"), "links": link("delay_ms = 30"),
     "set_": replaced("1.4", "1.1"), "duration": replaced("0.2", "0.13"), "dt": replaced("dt = 0.01", "dt = 0.005"),
-    "coupling": one('coupling = "monolithic"'), "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
-    "seed": one("seed = 7", tables=TYPICAL),
+    "coupling": item('coupling = "monolithic"'), "preset": item('preset = "paper"'), "sensors": item(tables=TYPICAL),
+    "seed": item("seed = 7", tables=TYPICAL),
 }  # fmt: skip
 """Options that a study carries and that change the motion, each with an example."""
 OTHERS: dict[tuple[str, ...], str] = {
     ("robots",): TWO.format(keys=""),
-    ("estimate", "tracking_start"): one("estimate = true\ntracking-start = 0.1", tables=TYPICAL),
+    ("estimate", "tracking_start"): item("estimate = true\ntracking-start = 0.1", tables=TYPICAL),
     ("priority", "affinity", "exchange", "step", "telemetry", "telemetry_hz", "as_json", "quiet", "log", "trace",
-     "figure", "mode"): one("""
+     "figure", "mode"): item("""
 priority = "off"
 affinity = "off"
 exchange = "tcp://127.0.0.1:0"
@@ -105,7 +105,7 @@ mode = "lockstep"
 """),
 }  # fmt: skip
 """The other options that a study carries, in scenarios of several."""
-BRIDGE = one(tables='[[bridge]]\nname = "udp"')
+BRIDGE = item(tables='[[bridge]]\nname = "udp"')
 
 
 def refused() -> dict[str, str]:
@@ -119,15 +119,15 @@ def refused() -> dict[str, str]:
     for name, option in keys.items():
         other = next((word for word in option.names if word not in ("lockstep", option.default)), None)
         value = json.dumps(other) if other else "true" if option.value_type is bool else str((option.default or 0) + 1)
-        result[name] = one(f"{name.replace('_', '-')} = {value}")
+        result[name] = item(f"{name.replace('_', '-')} = {value}")
     return result
 
 
-REFUSES = {**refused(), "force": one("force = true")}
+REFUSES = {**refused(), "force": item("force = true")}
 """`force` is refused by every command."""
 
 TABLES_OF_ONE: dict[tuple[str, ...], str] = {
-    ("robot", "parameters", "sensors", "controller", "link", "event", "expect"): one(
+    ("robot", "parameters", "sensors", "controller", "link", "event", "expect"): item(
         parameters="current_m_s = [0.1, 0.0, 0.0]",
         tables="""amplitude_deg = 20.0
 [sensors]
@@ -144,7 +144,7 @@ set = { drag_coefficient = 0.7 }
 "final.truth.rod_power" = ">= -1e9"
 """,
     ),
-    ("sweep",): one(tables="[sweep.over]\nseed = [0]"),
+    ("sweep",): item(tables="[sweep.over]\nseed = [0]"),
 }
 """Tables of a scenario; a study refuses `bridge`."""
 OF_ROBOT: dict[tuple[str, ...], str] = {
@@ -158,7 +158,7 @@ sees = ["follower"]
     ("preset",): TWO.format(keys='preset = "paper"').replace("dt = 0.01", ""),  # both robots have its step
 }  # fmt: skip
 OF_EVENT: dict[tuple[str, ...], str] = {
-    ("at_s", "set", "fault", "target", "until_s"): one(tables="""
+    ("at_s", "set", "fault", "target", "until_s"): item(tables="""
 [[event]]
 at_s = 0.05
 set = { drag_coefficient = 0.7 }
@@ -311,7 +311,7 @@ def motion_of(row: dict[str, Any]) -> dict[str, Any]:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
     """The end of the scenario without any option, and with sensors: True."""
     folder = tmp_path_factory.mktemp("plain")
-    return {False: motion_of(row_of(folder, one())), True: motion_of(row_of(folder, one(tables=TYPICAL)))}
+    return {False: motion_of(row_of(folder, item())), True: motion_of(row_of(folder, item(tables=TYPICAL)))}
 
 
 @pytest.mark.full
@@ -372,7 +372,7 @@ def test_several_robots_differ_by_name(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    (tmp_path / "s.toml").write_text(one('log = "one.mcap"\nfigure = "one.png"'))
+    (tmp_path / "s.toml").write_text(item('log = "one.mcap"\nfigure = "one.png"'))
     result = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
     assert (result.status, json.loads(result.out)["runs"]) == (0, 2)
     assert "s.toml: log, figure: of a single run; the study does not write it" in result.err

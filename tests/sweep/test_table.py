@@ -19,7 +19,7 @@ from rtmms.studies.sweep_study import Axis, Base, Study
 from rtmms.studies.sweep_table import Parts, refuse_wrong_name, rows_table, schema
 
 
-def made(method: str = "grid", samples: int = 0) -> Study:
+def build(method: str = "grid", samples: int = 0) -> Study:
     if method == "grid":
         axes = (Axis("drag", tuple(k / 10 for k in range(10))), Axis("word", ("a", "b")))
     else:
@@ -44,7 +44,7 @@ def read(path: Path) -> dict[str, list[object]]:
 
 
 def test_columns_have_units_and_missing_numbers_are_none() -> None:
-    study = made()
+    study = build()
     result = rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases()[:2], [
         {"way_m": 1.5, "ended": "duration", "steps": 3}, {"ended": "refused", "reason": "no", "steps": 0},
     ])  # fmt: skip
@@ -56,7 +56,7 @@ def test_columns_have_units_and_missing_numbers_are_none() -> None:
 
 @pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.full)])
 def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path, ending: str) -> None:
-    study = made()
+    study = build()
     form, path = schema(study, {"way_m": "m"}), tmp_path / f"t.{ending}"
     parts = Parts(path, study, form)
     chunks = parts.open()
@@ -93,7 +93,7 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path, 
 
 
 def test_no_flipped_bit_of_a_part_is_taken(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunk = parts.open()[0]
     parts.write(chunk, table(study, [0.1 * k for k in range(20)]).rows(*chunk), {"none.csv": ""})
@@ -112,7 +112,7 @@ def test_no_flipped_bit_of_a_part_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_damaged_before_the_end_is_no_row_of_the_table(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     for k, chunk in enumerate(parts.open()):
         parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
@@ -125,7 +125,7 @@ def test_a_part_that_is_damaged_before_the_end_is_no_row_of_the_table(tmp_path: 
 
 
 def test_a_table_that_another_process_makes_is_refused(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     form = schema(study, {"way_m": "m"})
     first, second = (Parts(tmp_path / "t.parquet", study, form) for _ in range(2))
     chunks = first.open()
@@ -138,7 +138,7 @@ def test_a_table_that_another_process_makes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_part_counts_with_the_files_that_were_opened_for_it(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     form, late = schema(study, {"way_m": "m"}), tmp_path / "late.csv"
     late.write_text("1\n")
     parts = Parts(tmp_path / "t.parquet", study, form)
@@ -157,7 +157,7 @@ def test_a_part_counts_with_the_files_that_were_opened_for_it(tmp_path: Path) ->
 
 
 def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
     left = parts.folder / f".{parts.file(chunks[0]).stem}.ab_1cd2e.part"
@@ -193,7 +193,7 @@ TAMPERED: dict[str, Callable[[Table], Table]] = {
 
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str) -> None:
-    study = made()
+    study = build()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
     part = table(study, [0.1 * k for k in range(20)]).rows(*chunks[0])
@@ -205,7 +205,7 @@ def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str)
 
 
 def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Path) -> None:
-    study = made()
+    study = build()
     parts = Parts(tmp_path / "t.csv", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
     current = parts.folder / "part-00000-of-spark.parquet"
@@ -233,7 +233,7 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
 
 
 def test_shares_of_a_grid_are_exact() -> None:
-    study = made()
+    study = build()
     drag, word = (np.array([case[k] for case in study.cases()]) for k in (0, 1))
     ways = 3.0 * drag + (word == "b")
     result = first_order(study, table(study, ways.tolist()), ("way_m",))
@@ -245,7 +245,7 @@ def test_shares_of_a_grid_are_exact() -> None:
 
 @pytest.mark.parametrize("ended", ["failed", "diverged", "refused", "settled"])
 def test_runs_that_did_not_end_as_planned_have_no_share(ended: str) -> None:
-    study = made()
+    study = build()
     drag = np.array([case[0] for case in study.cases()])
     rows = [{"way_m": 3.0 * item, "ended": "duration", "steps": 1} for item in drag]
     rows[3] = {"way_m": 1e300, "ended": ended, "steps": 1}
@@ -258,7 +258,7 @@ def test_runs_that_did_not_end_as_planned_have_no_share(ended: str) -> None:
 @pytest.mark.full  # the extra `test` has no SALib
 def test_shares_of_samples_are_near_those_of_the_function() -> None:
     pytest.importorskip("SALib")
-    study = made("sobol", 1024)
+    study = build("sobol", 1024)
     cases = np.array(study.cases())
     result = first_order(study, table(study, (3.0 * cases[:, 0] + cases[:, 1]).tolist()), ("way_m",))
     assert result is not None
@@ -268,7 +268,7 @@ def test_shares_of_samples_are_near_those_of_the_function() -> None:
 
 
 def test_too_few_samples_have_no_shares() -> None:
-    study = made("lhs", 8)
+    study = build("lhs", 8)
     assert first_order(study, table(study, list(range(8))), ("way_m",)) is None
 
 

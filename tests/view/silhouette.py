@@ -39,7 +39,7 @@ def overlap(a: Mask, b: Mask) -> float:
     return float((laid[0] & laid[1]).sum() / (laid[0] | laid[1]).sum())
 
 
-def kept(path: Path) -> Mask:
+def stored(path: Path) -> Mask:
     """A reference: a text of # and blanks."""
     rows = path.read_text(encoding="ascii").splitlines()
     return np.array([[mark == "#" for mark in row.ljust(max(map(len, rows)))] for row in rows])

@@ -11,14 +11,14 @@ from rtmms.planning.shown_candidates import MAX_TEXT, as_text, choose_candidates
 from rtmms.view.goals import ATTITUDE, candidate_motions, goal, planned_course, planned_motions, set_points_of_output
 from rtmms.view.stage import output_curves
 
-WAY = {"cross_track_m": course_text("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
+COURSE = {"cross_track_m": course_text("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
 
 
 def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None:
-    route = planned_course(WAY)
+    route = planned_course(COURSE)
     assert route is not None
     np.testing.assert_allclose(route, [[0, 0, -1], [10, 0, -1], [10, 5, -2]])
-    assert goal(WAY, ((4.0, 3.0, 0.0), HOME[1]), 1.0) == pytest.approx((4.0, 0.0, -1.0))
+    assert goal(COURSE, ((4.0, 3.0, 0.0), HOME[1]), 1.0) == pytest.approx((4.0, 0.0, -1.0))
 
 
 @pytest.mark.parametrize(

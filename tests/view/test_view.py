@@ -28,7 +28,7 @@ from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.received_state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
-from tests.view.silhouette import Mask, dark_blue, kept, overlap, silhouette, text
+from tests.view.silhouette import Mask, dark_blue, overlap, silhouette, stored, text
 
 pytestmark = pytest.mark.full
 
@@ -192,13 +192,13 @@ def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path
         viewer.send_signal(signal.SIGINT)
         result = finish(viewer)
     assert (result.status, "Traceback" in result.err) == (0, False)
-    assert overlap(observed, kept(HERE / "manta_browser.txt")) > ALIKE, text(observed)
+    assert overlap(observed, stored(HERE / "manta_browser.txt")) > ALIKE, text(observed)
 
 
 def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reference, draw = kept(HERE / "manta_film.txt"), Picture.draw
+    reference, draw = stored(HERE / "manta_film.txt"), Picture.draw
     observed = _painted(recording)
     assert overlap(observed, reference) > SAME, text(observed)
 
@@ -218,7 +218,7 @@ def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
 
 @pytest.mark.parametrize("name", ["manta_browser.txt", "manta_film.txt"])
 def test_a_mirrored_or_wrongly_sized_robot_is_not_alike(name: str) -> None:
-    mask = kept(HERE / name)
+    mask = stored(HERE / name)
     larger = mask.repeat(5, axis=0).repeat(5, axis=1)[::4, ::4]  # by a quarter
     wider = np.pad(mask, ((7, 2), (1, 11)))
     assert overlap(mask, wider) == 1.0, "where it stands does not matter"

@@ -161,14 +161,14 @@ def test_the_one_that_diverges_is_named() -> None:
         world.step(np.zeros(8))
 
 
-ONE = Toy()
+TOY = Toy()
 
 
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ([("one", ONE), ("two", ONE)], "robot 'two': expected a plant of its own, got that of 'one'"),
-        ([("one", ONE), ("two", Faulty(ONE))], "robot 'two': expected a plant of its own, got that of 'one'"),
+        ([("one", TOY), ("two", TOY)], "robot 'two': expected a plant of its own, got that of 'one'"),
+        ([("one", TOY), ("two", Faulty(TOY))], "robot 'two': expected a plant of its own, got that of 'one'"),
         ([("one", "manta"), ("one", "eel")], "two robots have the name 'one'"),
         ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
         ([("a.b", "manta")], "expected a letter, then letters"),

@@ -31,7 +31,7 @@ def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Re
     yield from rehearsals(monkeypatch, partial(ArduPilot, port=0), sub, plant=Tank(plant), airframe=airframe)
 
 
-def seen(run: Rehearsal) -> tuple[float, float, float]:
+def observed(run: Rehearsal) -> tuple[float, float, float]:
     """Depth (m), heading (deg, to the right from the world's x), speed ahead (m/s)."""
     now = run.plant.observe()
     w, x, y, z = now["quaternion"]
@@ -53,10 +53,10 @@ def test_it_holds_depth_and_heading_and_drives_ahead(rehearse: Any, mode: str) -
         sub.forward = forward
         for _ in range(round(seconds / 0.5)):
             run.run(0.5)
-            depth, heading, _ = seen(run)
+            depth, heading, _ = observed(run)
             assert depth == pytest.approx(2.0, abs=0.05)
             assert heading == pytest.approx(90.0, abs=2.0)
-        assert (seen(run)[2] > 0.4) == (forward > 0.0)
+        assert (observed(run)[2] > 0.4) == (forward > 0.0)
     assert run.plant.resets == 0
 
 

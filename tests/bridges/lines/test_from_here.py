@@ -135,14 +135,14 @@ def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
 def test_lcm_is_driven_by_this_machine_alone_unless_asked(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
     pytest.importorskip("lcm", reason="pip install 'rtmms[lcm]'")
     from rtmms_bridges.lcm import Lcm, encode_command
-    from tests.bridges.harness import Beside
+    from tests.bridges.harness import Companion
 
     port = reserve_ports()
     route = ["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"]  # LCM joins where the route leads
     subprocess.run(route, check=True)
     bridge = Lcm(url=f"udpm://{GROUP}:{port}?ttl={ttl}", claim=("left.*",))
     packet = struct.pack(">II", 0x4C433032, 1) + b"RTMMS_COMMAND\0" + encode_command(0, {"left.front": 0.75})
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         far.send(port, packet)
         if ttl:
@@ -164,7 +164,7 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_asked(
     from can.interfaces.udp_multicast.utils import pack_message
 
     from rtmms_bridges.can import Can
-    from tests.bridges.harness import Beside
+    from tests.bridges.harness import Companion
 
     port = reserve_ports()
     subprocess.run(["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"], check=True)  # it joins there
@@ -174,7 +174,7 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_asked(
     )  # fmt: skip
     data = struct.pack("<fH", 0.75, 0)
     packet = bytes(pack_message(can.Message(arbitration_id=0x100, data=data, is_extended_id=False)))
-    with Beside(bridge, make_host) as extra:
+    with Companion(bridge, make_host) as extra:
         wait(lambda: extra.bridged.counts["sent"])
         far.send(port, packet)
         if expected:
@@ -196,13 +196,13 @@ def test_imc_announces_are_received_on_its_network_alone(
     from rtmms_bridges.imc import Imc
     from rtmms_bridges.sea.imc_nodes import GROUP as ANNOUNCES
     from rtmms_bridges.sea.imc_nodes import PORTS
-    from tests.bridges.harness import Beside
+    from tests.bridges.harness import Companion
 
     announce = imcpy.Announce()
     announce.src, announce.dst, announce.sys_name = 0x4001, 0xFFFF, "far"
     announce.services = f"imc+udp://{THEIRS}:6001/"
     packet = bytes(imcpy.Packet.serialize(announce))
-    with Beside(Imc(port=0, network=network), make_host) as extra:
+    with Companion(Imc(port=0, network=network), make_host) as extra:
         wait(lambda: any("announces at" in line for line in extra.bridged.messages))
         for port in PORTS:
             far.send(port, packet, ANNOUNCES)

@@ -42,7 +42,7 @@ def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {}, {"chains": 20}, {"current_m_s": (0.2, -0.1, 0.05)}, {"left_chains_lost": 2}, {"actuation": "ideal"},
         {"support_roll": "zero", "body_moment": "norm", "body_drag": "norm"}, {"body_method": "euler"},
@@ -53,10 +53,10 @@ def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
     ],
     ids=lambda values: "-".join(values) or "plain",
 )  # fmt: skip
-def test_in_mid_flap(given: dict[str, Any]):
-    plant = rtmms.load("manta", **FEW | given)
+def test_in_mid_flap(arguments: dict[str, Any]):
+    plant = rtmms.load("manta", **FEW | arguments)
     result, other = both(plant, flapping(plant))
-    ideal = "actuation" in given  # whose rates are differences of commands over dt
+    ideal = "actuation" in arguments  # whose rates are differences of commands over dt
     assert off(result, other, plant) < (1e-7 if ideal else 1e-8)
     assert ideal or result.error < 1e-7
     assert np.abs(result.a - np.eye(len(result.a))).max() > 0.1
@@ -101,7 +101,7 @@ def test_commands_at_and_beyond_limits(steps: int):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"integrator": "rk4", "dt": 1e-4}, {"body": "fixed"}, {"fin_normal": "neighbour"}, {"coupling": "iterated"},
         {"coupling": "monolithic", "links": 7},
@@ -109,9 +109,9 @@ def test_commands_at_and_beyond_limits(steps: int):
     ids=str,
 )  # fmt: skip
 @pytest.mark.full
-def test_where_the_structure_is_another(given: dict[str, Any]):
+def test_where_the_structure_is_another(arguments: dict[str, Any]):
     """Differences serve, with a notice."""
-    plant = rtmms.load("manta", **FEW | given)
+    plant = rtmms.load("manta", **FEW | arguments)
     u = flapping(plant)
     assert rtmms.linearise(plant, u).method == "differences"
     with pytest.raises(rtmms.ModelError, match="linearise: method: 'structure' does not support this Manta"):

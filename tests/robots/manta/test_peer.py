@@ -67,27 +67,27 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("given", CASES, ids=lambda c: ",".join(f"{k}={v}" for k, v in c.items()))
-def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str, Any]) -> None:
-    plant = rtmms.load("manta", current_m_s=(0.3, -0.4, 0.2), coupling="monolithic", **given)
+@pytest.mark.parametrize("arguments", CASES, ids=lambda c: ",".join(f"{k}={v}" for k, v in c.items()))
+def test_a_random_state_has_the_same_accelerations_and_wrenches(arguments: dict[str, Any]) -> None:
+    plant = rtmms.load("manta", current_m_s=(0.3, -0.4, 0.2), coupling="monolithic", **arguments)
     assert isinstance(plant, Manta)
     plain = PlainManta(plant.parameters)
     for seed in range(3):
         state = random_state(plant, seed)
-        if given.get("body") == "fixed":
+        if arguments.get("body") == "fixed":
             state[1][:] = 0.0
         put(plant, *state)
         observed, theirs = plant.observe(), plain.evaluate(*state)
         assert apart(joint_accelerations(plant), theirs.joint_acceleration) < 1e-9
         assert apart(observed["thrust"], theirs.thrust) < 1e-9
         assert apart(observed["rod_torque"], theirs.rod_torque) < 1e-9
-        if given.get("body") != "fixed":
+        if arguments.get("body") != "fixed":
             ours = np.concatenate([observed["acceleration"], observed["angular_acceleration"]])
             assert apart(ours, theirs.acceleration) < 1e-9
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"chains": 5, "links": 3},
         {"chains": 17, "links": 2, "current_m_s": (0.3, -0.4, 0.2)},
@@ -98,8 +98,8 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
 )
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize("steps", [8, pytest.param(50, marks=pytest.mark.full)])
-def test_steps_end_in_the_same_state(given: dict[str, Any], dt: float, steps: int) -> None:
-    plant = rtmms.load("manta", dt=dt, start_depth_m=0.0, **given)
+def test_steps_end_in_the_same_state(arguments: dict[str, Any], dt: float, steps: int) -> None:
+    plant = rtmms.load("manta", dt=dt, start_depth_m=0.0, **arguments)
     assert isinstance(plant, Manta)
     plain = PlainRun(plant.parameters, dt)
     command = np.zeros(4)
@@ -113,7 +113,7 @@ def test_steps_end_in_the_same_state(given: dict[str, Any], dt: float, steps: in
     assert apart(outputs["joint_velocity"], plain.rates) < 1e-9
     assert apart(outputs["rod_angle"], plain.rods[0]) < 1e-12
     assert apart(outputs["quaternion"], plain.quaternion) < 1e-12
-    if given.get("body") != "fixed":
+    if arguments.get("body") != "fixed":
         assert apart(outputs["position"], plain.position) < 1e-9
         assert apart(np.concatenate([outputs["velocity"], outputs["angular_velocity"]]), plain.twist) < 1e-9
 

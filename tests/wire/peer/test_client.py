@@ -409,11 +409,11 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 class Reporting(rtmms.Controller):
     """Reports how many states it saw."""
 
-    claim, metrics = ("left.*",), ("seen",)
-    seen = 0
+    claim, metrics = ("left.*",), ("received",)
+    received = 0
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        self.seen += 1
+        self.received += 1
         return {}
 
 
@@ -423,7 +423,7 @@ def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeyp
     monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
     thread = threading.Thread(target=lambda: running.run_controller(Reporting(), tcp.host.exchange))
     thread.start()
-    tcp.wait(lambda: any(summary["figures"].get("seen", 0) > 20 for summary in tcp.host.summaries))
+    tcp.wait(lambda: any(summary["figures"].get("received", 0) > 20 for summary in tcp.host.summaries))
     tcp.end("enough")
     thread.join(PATIENCE_S)
 
@@ -436,11 +436,13 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping, monkeypatch: pytest
     controller = Reporting()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
     thread.start()
-    tcp.wait(lambda: controller.seen > 20 and any(summary["figures"] for summary in tcp.host.summaries))
-    assert tcp.host.summaries[0]["figures"]["seen"] < 20
+    tcp.wait(lambda: controller.received > 20 and any(summary["figures"] for summary in tcp.host.summaries))
+    assert tcp.host.summaries[0]["figures"]["received"] < 20
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert [final_report["figures"]["seen"] for final_report in tcp.host.server.final_reports()] == [controller.seen]
+    assert [final_report["figures"]["received"] for final_report in tcp.host.server.final_reports()] == [
+        controller.received
+    ]
 
 
 WATCH = {
@@ -534,7 +536,7 @@ def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
     thread = threading.Thread(target=lambda: ended.append(running.run_controller(controller, place)))
     thread.start()
     end = time.monotonic() + PATIENCE_S
-    while controller.seen < 5 and time.monotonic() < end:
+    while controller.received < 5 and time.monotonic() < end:
         time.sleep(1e-3)
     process.kill()
     process.communicate()

@@ -7,7 +7,7 @@ import pytest
 from rtmms.wire.peer.client import Link
 
 
-class Words:
+class Messages:
     """A link's sockets, taken out: what `close` got."""
 
     def __init__(self) -> None:
@@ -33,6 +33,6 @@ class Words:
     ],
 )
 def test_only_a_controller_that_means_to_go_sends_bye(fault: BaseException | None, bye: bool) -> None:
-    parts = Words()
+    parts = Messages()
     parts.link.__exit__(type(fault) if fault else None, fault, None)
     assert parts.messages == [bye]

@@ -66,15 +66,15 @@ def test_while_there_is_no_plant_it_reports_it_and_nothing_is_raised_but_request
 class Counting(rtmms.Controller):
     def __init__(self) -> None:
         self.started: list[str] = []
-        self.seen = threading.Event()
+        self.observed = threading.Event()
         self.enough = False
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         self.started.append(plant.session)
-        self.seen.clear()
+        self.observed.clear()
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        self.seen.set()
+        self.observed.set()
         if self.enough:
             raise SystemExit(0)
         return {"left.front": 0.25}
@@ -91,10 +91,10 @@ def test_a_controller_is_started_again_with_each_plant(make_host: Callable[..., 
     thread = threading.Thread(target=drive)
     with Looping(first) as running:
         thread.start()
-        assert controller.seen.wait(10)
+        assert controller.observed.wait(10)
         running.end("the first is over")
     with again(make_host, first) as second:
-        second.wait(lambda: len(controller.started) == 2 and controller.seen.is_set())
+        second.wait(lambda: len(controller.started) == 2 and controller.observed.is_set())
         assert controller.started == [first.server.session, second.host.server.session]
         controller.enough = True
         thread.join(10)

@@ -42,10 +42,10 @@ class Compiled(Toy):
 
     def __init__(self) -> None:
         super().__init__()
-        self.given = np.zeros(4)
+        self.command = np.zeros(4)
         self.calls = self.entered_times = 0
-        arguments = (self.state.ctypes.data, self.given.ctypes.data)
-        self.entry = CompiledStep(native(advance, *arguments), arguments, self.given.ctypes.data)
+        arguments = (self.state.ctypes.data, self.command.ctypes.data)
+        self.entry = CompiledStep(native(advance, *arguments), arguments, self.command.ctypes.data)
 
     def reset(self, seed: int = 0) -> None:
         if hasattr(self, "state"):

@@ -30,9 +30,9 @@ def poured(flooder: Raw, many: int) -> None:
         flooder.command({"left.front": 0.5}, flooder.host.step)
 
 
-@pytest.mark.parametrize(("period_s", "most"), [(1e-4, 4), (1e-3, 5), (1e-2, 50)])
-def test_so_many_for_a_period(period_s: float, most: int) -> None:
-    assert max_messages(period_s) == most
+@pytest.mark.parametrize(("period_s", "limit"), [(1e-4, 4), (1e-3, 5), (1e-2, 50)])
+def test_so_many_for_a_period(period_s: float, limit: int) -> None:
+    assert max_messages(period_s) == limit
 
 
 def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(

@@ -81,11 +81,11 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
         outputs = ("speed",)
 
         def update(self, state: Any) -> dict[str, float]:
-            self.seen.append(state.step)
+            self.received_steps.append(state.step)
             return {"left.front": value(state.step)}
 
     controller = Observed()
-    controller.seen = []  # type: ignore[attr-defined]
+    controller.received_steps = []  # type: ignore[attr-defined]
     controller.every = every
     plant, applied, command = Toy(), [], np.zeros(4)
     links = impaired(**ROUGH)["links"]
@@ -95,7 +95,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
         exchange.collect(step, command, 0)
         applied.append(round(float(command[0]), 9))
         plant.step(command)
-    assert (applied, controller.seen, links["raw"].report()) == result[0]  # type: ignore[attr-defined]
+    assert (applied, controller.received_steps, links["raw"].report()) == result[0]  # type: ignore[attr-defined]
 
 
 def test_in_free_what_a_prompt_peer_sends_is_the_same(

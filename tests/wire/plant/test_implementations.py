@@ -27,7 +27,7 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
     if request.param == "selected":
         monkeypatch.delattr(select, "epoll", raising=False)
 
-    def made() -> Host:
+    def build() -> Host:
         host = make_host(sockets=Sockets(*ANY_PORT, libzmq=request.param == "libzmq"))
         step = host.server._sockets.step
         assert isinstance(step, Router if request.param == "libzmq" else Steps)
@@ -36,7 +36,7 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
             assert isinstance(step._near, SelectPoller) == (request.param == "selected" or not hasattr(select, "epoll"))
         return host
 
-    return made
+    return build
 
 
 @pytest.mark.parametrize("libzmq", [False, True])

@@ -53,7 +53,7 @@ def zeromq_js(folder: Path) -> list[str]:
 def libzmq(pyzmq: str) -> Callable[[Path], list[str]]:
     """A libzmq by the wheel of pyzmq that carries it (.ci/run fetches them), through its C functions."""
 
-    def words(folder: Path) -> list[str]:
+    def texts(folder: Path) -> list[str]:
         wheels = list(WHEELS.glob(f"pyzmq-{pyzmq}-*.whl"))
         if not wheels:
             pytest.skip(f"no wheel of pyzmq {pyzmq} in {WHEELS}: pip download it as .ci/run does")
@@ -62,8 +62,8 @@ def libzmq(pyzmq: str) -> Callable[[Path], list[str]]:
         (library,) = (folder / "zmq" / ".libs").glob("libzmq*")
         return [sys.executable, "-P", str(HERE / "old_libzmq_client.py"), str(library)]
 
-    words.__name__ = f"libzmq_of_pyzmq_{pyzmq}"
-    return words
+    texts.__name__ = f"libzmq_of_pyzmq_{pyzmq}"
+    return texts
 
 
 @pytest.mark.parametrize(

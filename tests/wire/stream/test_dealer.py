@@ -59,7 +59,7 @@ def endpoint(listener: socket.socket) -> str:
     return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
+def accepted(listener: socket.socket, dealer: Dealer) -> socket.socket:
     """The plant's end of its connection, shaken hands on."""
     there, _ = listener.accept()
     there.settimeout(PATIENCE_S)
@@ -108,7 +108,7 @@ def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
 
 def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.sendall(
         message_of_frames([b"one"])
         + message_of_frames([b"2" * 300])
@@ -142,7 +142,7 @@ class Heap:
 def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket, size: int) -> None:
     """One that slept asks until there is none, and takes the last."""
     dealer = Dealer(endpoint(listener), NAME)
-    there, connection = taken(listener, dealer), dealer._connection._recv
+    there, connection = accepted(listener, dealer), dealer._connection._recv
     output = b"".join(message_of_frames([bytes([k]) * size]) for k in range(1, 6))
     dealer._connection._recv = Heap(output + message_of_frames([b"begun"])[:3]).recv
     got = []
@@ -159,7 +159,7 @@ def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket,
 def test_nothing_is_reported_before_the_other_side_is_known(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
     assert dealer.send(b"", b"too early") != SENT
-    taken(listener, dealer).close()
+    accepted(listener, dealer).close()
     dealer.close()
 
 
@@ -168,7 +168,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
 ) -> None:
     monkeypatch.setattr(module, "_GRACE_S", 1e6)
     dealer = Dealer(endpoint(listener), NAME)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.sendall(message_of_frames([b"the last"]))
     there.close()
     assert until(lambda: received(dealer)) == b"the last"
@@ -176,7 +176,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     assert dealer.send(b"", b"nobody listens") != SENT
     assert not readable(dealer, 0.05), "who waits on it would turn in circles"
     until(lambda: not gone(dealer) and not dealer.broken)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.sendall(message_of_frames([b"back again"]))
     assert until(lambda: received(dealer)) == b"back again"
     dealer.stands()
@@ -189,7 +189,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
 def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_GRACE_S", 0.2)
     dealer = Dealer(endpoint(listener), NAME)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.close()
     listener.close()
     until(lambda: received(dealer) is None and gone(dealer))
@@ -202,12 +202,12 @@ def test_one_who_looks_seldom_has_not_tried_in_vain(listener: socket.socket, mon
     clock = [time.monotonic()]
     monkeypatch.setattr(module, "monotonic", lambda: clock[0])
     dealer = Dealer(endpoint(listener), NAME)
-    taken(listener, dealer).close()
+    accepted(listener, dealer).close()
     until(lambda: received(dealer) is None and dealer.broken)
     clock[0] += 2 * module._GRACE_S
     assert not gone(dealer)
     assert not dealer.broken
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.close()
     until(lambda: received(dealer) is None and dealer.broken)
     clock[0] += 2 * module._GRACE_S
@@ -228,7 +228,7 @@ def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, output: byt
 
 def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     until(lambda: dealer.send(b"", b"c" * 60_000) != SENT)
     assert len(dealer._connection.unsent) <= 60_009
     got = 0
@@ -258,7 +258,7 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
 
     monkeypatch.setattr(module, "_GRACE_S", 1e6)
     dealer = Dealer(endpoint(listener), NAME)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     with monkeypatch.context() as within:
         within.setattr(socket, "socketpair", none_left)
         within.setattr(socket, "socket", none_left)
@@ -268,7 +268,7 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
         assert not gone(dealer)
         assert dealer.broken
     until(lambda: not gone(dealer) and not dealer.broken)
-    there = taken(listener, dealer)
+    there = accepted(listener, dealer)
     there.close()
     dealer.close()
 

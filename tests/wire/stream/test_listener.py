@@ -147,10 +147,10 @@ class Few:
     """A bound socket in a process that may have `most` connections open."""
 
     def __init__(self, bound: socket.socket, open_now: Callable[[], int], maximum: int) -> None:
-        self._bound, self._open_now, self._most = bound, open_now, maximum
+        self._bound, self._open_now, self._maximum = bound, open_now, maximum
 
     def accept(self) -> Any:
-        if self._open_now() >= self._most:  # as Linux: before it looks whether anybody is there
+        if self._open_now() >= self._maximum:  # as Linux: before it looks whether anybody is there
             raise OSError(errno.EMFILE, "Too many open files")
         return self._bound.accept()
 

@@ -31,13 +31,13 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(0)
         return next_(self)
 
-    def one(self: Reader) -> Any:
+    def item(self: Reader) -> Any:
         result = frame(self)
         counts[-1] += result is not None
         return result
 
     monkeypatch.setattr(Reader, "next", counted)
-    monkeypatch.setattr(Reader, "_frame", one)
+    monkeypatch.setattr(Reader, "_frame", item)
     return counts
 
 
