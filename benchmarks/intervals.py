@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -165,11 +165,31 @@ def main(
         for k, name in enumerate(PARAMETERS)
     }  # fmt: skip
     inside = float(np.mean(np.abs(off) <= QUANTILE))
+    result = {"machine": machine(), "recordings": recordings, "inside": inside, "parameters": table}
     if as_json:
-        print(json.dumps({"machine": machine(), "recordings": recordings, "inside": inside, "parameters": table}))
+        print(json.dumps(result))
         return 0
-    print(f"{'parameter':16}{'in 95 %':>9}{'rms':>7}{'mean':>7}  (errors in standard errors)")
-    for name, item in table.items():
-        print(f"{name:16}{item['inside']:9.1%}{item['rms']:7.2f}{item['mean']:7.2f}")
-    print(f"{'all':16}{inside:9.1%}  of {off.size} intervals, {recordings} recordings")
+    print(text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the lines that the command prints.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        The result.
+
+    Returns
+    -------
+    str
+        A line for each parameter, and one for all.
+    """
+    parameters, recordings = result["parameters"], result["recordings"]
+    lines = [f"{'parameter':16}{'in 95 %':>9}{'rms':>7}{'mean':>7}  (errors in standard errors)"]
+    for name, item in parameters.items():
+        lines.append(f"{name:16}{item['inside']:9.1%}{item['rms']:7.2f}{item['mean']:7.2f}")
+    count = recordings * len(parameters)
+    lines.append(f"{'all':16}{result['inside']:9.1%}  of {count} intervals, {recordings} recordings")
+    return "\n".join(lines)

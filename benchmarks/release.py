@@ -2,7 +2,7 @@
 
 Each benchmark of MEASUREMENTS runs alone, as a program, one after the other. Its result goes to benchmarks/results as
 soon as the benchmark ends, so Ctrl-C loses only the benchmark that runs. The checkout must not differ from its commit,
-except in results and pages. The whole takes about two and a half hours; `--only` chooses some.
+except in results and pages. The whole takes about three hours; `--only` chooses some.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from . import setting, tables
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
+LAST_RELEASE = "6747c44edd13"
+"""Commit of the last release, 0.2.0, with which `against` compares."""
+
 MEASUREMENTS = {
     "plant": "plant",
     "loop": "loop --seconds 2",
@@ -34,9 +37,11 @@ MEASUREMENTS = {
     "fish": "fish",
     "predictive_realtime": "predictive --seeds 0 --seconds 60",
     "soak_hour": "soak --duration 3600",
+    "against": f"against {LAST_RELEASE} --pairs 4",
     "water": "water",
     "guards": "guards",
     "predictive": "predictive",
+    "intervals": "intervals",
 }
 """Words of `rtmms bench` by the name of the stored result: first the measurements of time, then those of accuracy."""
 

@@ -54,7 +54,7 @@ def test_the_second_line_reports_what_was_late_and_why(arguments: dict[str, Any]
         ({"final": {"quaternion": [1.0, 0.0, 0.0, 0.0]}, "units": {"quaternion": "-"}}, "quaternion        1  0  0  0"),
         ({"estimate": {"attitude_deg": {"rms": 0.14, "nees": 3.0}}}, "attitude          rms 0.14 deg, nees 3"),
         ({"tracking": {"depth_m": {"rms": 0.1, "mean": 0.0, "max": 0.2, "settled_s": None}}},
-         "depth             rms 0.1 m, mean 0 m, most 0.2 m; never settled"),
+         "depth             rms 0.1 m, mean 0 m, max 0.2 m; never settled"),
         ({"ended": "interrupt"}, "ended by Ctrl-C or SIGTERM"), ({"ended": "diverged"}, "; diverged"),
         ({"misses": 2, "late": 1, "commands_applied": 4998}, "in time for 4998 steps, missing for 2, late ones 1"),
     ],

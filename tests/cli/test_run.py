@@ -383,7 +383,7 @@ def test_a_second_serve_reports_who_is_there_already(tmp_path: Path) -> None:
     _wait_until_running(first)
     result = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
     assert result.status == 1
-    assert re.search(r"in use by another process: pendulum runs there, for \d+ s, driven by nobody", result.err)
+    assert re.search(r"in use by another process: pendulum runs there, for \d+ s, no peer drives it", result.err)
     assert rtmms(tmp_path, "status", "--exchange", endpoint).out.startswith("pendulum: running, realtime, dt 0.01 s")
     assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
     assert finish(first).report["ended"] == "stop"

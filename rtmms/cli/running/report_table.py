@@ -255,7 +255,7 @@ def _tracked(name: str, item: Mapping[str, Any]) -> str:
     unit = _unit(name)
     after = "never settled" if item["settled_s"] is None else f"settled after {_number(item['settled_s'])} s"
     return (
-        f"rms {_number(item['rms'])}{unit}, mean {_number(item['mean'])}{unit}, most "
+        f"rms {_number(item['rms'])}{unit}, mean {_number(item['mean'])}{unit}, max "
         f"{_number(item['max'])}{unit}; {after}"
     )
 

@@ -117,7 +117,7 @@ def who_is_at(exchange: str) -> str:
         robot = link.plant.robot
         status = link.request("status", timeout_s=_WAIT_S)
         drivers = [peer["name"] for peer in status["peers"] if peer["claim"] and peer["state"] == "live"]
-        driven = f"driven by {', '.join(drivers)}" if drivers else "driven by nobody"
+        driven = f"driven by {', '.join(drivers)}" if drivers else "no peer drives it"
         return f": {robot} runs there, for {status['wall_s']:.0f} s, {driven} (rtmms stop ends it)"
     except (RtmmsError, KeyError, TypeError, ValueError):
         return f": a plant runs there, {link.plant.robot}"
