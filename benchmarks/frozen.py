@@ -292,7 +292,7 @@ def drawn(name: str) -> Value:
     import numpy as np
 
     import rtmms
-    from rtmms.plant.protocol import describe_plant
+    from rtmms.plant.description import describe_plant
 
     origin = import_module("rtmms.record.origin")
     to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3

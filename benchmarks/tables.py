@@ -35,9 +35,9 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Joint
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Box
+from rtmms.plant.description import RENAMED_MEMBERS, PlantDescription
 from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.loading import robots
-from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription
 from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, RelativeSensor, Sensor

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import RenamedWarning
-from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription, Wrapper, describe_plant
+from rtmms.plant.description import RENAMED_MEMBERS, PlantDescription, Wrapper, describe_plant
 from rtmms.sensing import read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Sensed

@@ -5,7 +5,7 @@
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
 
 A plant whose equations have a known structure (`rtmms.analysis.derivatives`) has A and B of a step by it. A plant with
-forks and coordinates of its state (`rtmms.plant.protocol.HasCoordinates`) is stepped on its forks. Any other plant with
+forks and coordinates of its state (`rtmms.plant.HasCoordinates`) is stepped on its forks. Any other plant with
 a chart is stepped through snapshot, restore and step (`linearise_step`).
 """
 
@@ -40,7 +40,9 @@ from rtmms.base.terminal import console
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.running import Running
 from rtmms.plant.coordinates import displacement
-from rtmms.plant.protocol import Coordinates, HasCoordinates, Plant, describe_plant, present_values
+from rtmms.plant.description import describe_plant, present_values
+from rtmms.plant.optional_protocols import Coordinates, HasCoordinates
+from rtmms.plant.protocol import Plant
 from rtmms.plant.validation import read_command
 
 # A and B of a step by the structure of the equations, for the plants whose structure is known.

@@ -28,7 +28,7 @@ from rtmms.analysis.run_batch import (
     advance,
 )
 from rtmms.base.pointers import ARGUMENTS
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, HasFork
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Fork, HasFork
 
 Result = TypeVar("Result")
 

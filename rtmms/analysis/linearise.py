@@ -24,7 +24,8 @@ from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendons import tendon_states
 from rtmms.plant.coordinates import coordinates_between
-from rtmms.plant.protocol import Channel, Coordinates, HasCoordinates, Plant
+from rtmms.plant.optional_protocols import Coordinates, HasCoordinates
+from rtmms.plant.protocol import Channel, Plant
 
 # A linear model of a plant around a motion.
 

@@ -25,7 +25,9 @@ from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownN
 from rtmms.base.processes import core_count
 from rtmms.base.renamed_outputs import present_output
 from rtmms.base.value_conversion import without_numpy
-from rtmms.plant.protocol import HasFork, Plant, SupportsRollouts, describe_plant, present_values
+from rtmms.plant.description import describe_plant, present_values
+from rtmms.plant.optional_protocols import HasFork, SupportsRollouts
+from rtmms.plant.protocol import Plant
 from rtmms.plant.validation import apply_limits, read_out, read_table, refuse_outputs
 
 Array = npt.NDArray[np.float64]
@@ -332,7 +334,7 @@ class _Outcome(ABC):
     """Arrays of a call's results.
 
     `first` is {name: width} of the first numbers of a row, in this order; the outputs of the call follow. For `derived`
-    see rtmms.plant.protocol.CompiledOutputs. `rows` is (runs, samples, width): the numbers of each output.
+    see rtmms.plant.CompiledOutputs. `rows` is (runs, samples, width): the numbers of each output.
     """
 
     derived: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {}

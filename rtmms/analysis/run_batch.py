@@ -16,12 +16,12 @@ from numba import carray
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import call, numbers_at
 from rtmms.base.spatial import unit_quaternion_rows
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# Coordinates of a state as compiled code reads and moves them (rtmms.plant.protocol.Coordinates).
+# Coordinates of a state as compiled code reads and moves them (rtmms.plant.Coordinates).
 
 
 @kernel

@@ -26,7 +26,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
 from rtmms.base.snapshot import model_of
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import HasCoordinates
+from rtmms.plant.optional_protocols import HasCoordinates
 
 
 @kernel
@@ -110,7 +110,7 @@ class Stages:
     Parameters
     ----------
     plant : Any
-        Plant with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates).
+        Plant with compiled steps and coordinates of its state (rtmms.plant.HasCoordinates).
     steps : int
         Steps of a stage.
     outputs : Sequence[str], default ()

@@ -27,7 +27,9 @@ from rtmms.base.errors import ArgumentError, DivergedError, ModelError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.mechanism.joint_laws import GAIN
 from rtmms.mechanism.plant import TreePlant
-from rtmms.plant.protocol import HasRobots, Plant, TunableGait, describe_plant, unwrapped
+from rtmms.plant.description import describe_plant, unwrapped
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Plant, TunableGait
 
 UNITS = {"speed": "m/s", "turn_rate": "rad/s", "climb": "m/s", "depth": "m"}
 """Targets, with their units in Python."""

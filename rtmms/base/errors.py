@@ -75,7 +75,7 @@ class RenamedWarning(DeprecationWarning):
     """Use of an old name that goes with the next version; the text has the new one."""
 
 
-def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2) -> None:
+def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2, owner_now: str = "") -> None:
     """Warn the caller's caller that a member has a new name.
 
     Parameters
@@ -86,8 +86,10 @@ def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2) -> None:
         Old and new name of the member.
     stacklevel : int, default 2
         Frames to the code that the warning names; 2 is the caller's caller.
+    owner_now : str, default ''
+        Name of the class or module that has the member now; '' for the same.
     """
-    text = f"{owner}.{old} is {owner}.{new} now; the next version removes the old name"
+    text = f"{owner}.{old} is {owner_now or owner}.{new} now; the next version removes the old name"
     warnings.warn(text, RenamedWarning, stacklevel=stacklevel + 1)
 
 

@@ -209,7 +209,7 @@ class StatefulPlant:
         self._steps = steps
 
     def present(self) -> tuple[npt.NDArray[np.float64], int]:
-        """Return a copy of the state for a fork, and the steps since the reset (rtmms.plant.protocol.HasFork).
+        """Return a copy of the state for a fork, and the steps since the reset (rtmms.plant.HasFork).
 
         Returns
         -------
@@ -219,7 +219,7 @@ class StatefulPlant:
         return self.memory.copy(), self._steps
 
     def put(self, state: npt.NDArray[np.float64], steps: int) -> None:
-        """Set the state, as `restore` does (rtmms.plant.protocol.HasFork).
+        """Set the state, as `restore` does (rtmms.plant.HasFork).
 
         Parameters
         ----------

@@ -18,8 +18,8 @@ from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms.base.source_declarations import fact, first_line
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.trust import is_file
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import builder
-from rtmms.plant.protocol import describe_plant
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant

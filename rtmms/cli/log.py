@@ -282,7 +282,7 @@ def _warn(file: Path, version: str) -> None:
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.option_types import refuse_figure
-    from rtmms.plant.protocol import describe_plant
+    from rtmms.plant.description import describe_plant
     from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log, plant_of
     from rtmms.record.rerun import gather, planned_steps

@@ -13,8 +13,9 @@ import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import Installed, KnownName, NumberType, as_in_run, refuse_preset, settings
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import robots
-from rtmms.plant.protocol import CommandedGait, Plant, describe_plant
+from rtmms.plant.protocol import CommandedGait, Plant
 
 if TYPE_CHECKING:
     from rtmms.analysis.steady_motion import SteadyMotion

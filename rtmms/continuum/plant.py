@@ -27,7 +27,8 @@ from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
-from rtmms.plant.protocol import Channel, Environment, SavedState, refuse_fixed, water_density
+from rtmms.plant.optional_protocols import SavedState
+from rtmms.plant.protocol import Channel, Environment, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_seed, refuse_not_finite, refuse_substeps
 
 # One step: parameters follow their commands, and Runge and Kutta's fourth-order step moves the body.
@@ -215,7 +216,7 @@ def enter_look(address: int) -> None:
 
 
 class CosseratErrorEstimator(RecordErrorEstimator):
-    """Step-error estimator of a continuous body (rtmms.plant.protocol.StepErrorEstimator), in its own memory.
+    """Step-error estimator of a continuous body (rtmms.plant.StepErrorEstimator), in its own memory.
 
     Parameters
     ----------

@@ -13,8 +13,9 @@ from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import load
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.protocol import Plant
 from rtmms.plant.step_advice import known_step
 
 MAX_STEPS = 1_000_000

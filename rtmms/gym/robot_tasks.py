@@ -10,7 +10,8 @@ import numpy as np
 from rtmms.base.override import override
 from rtmms.gym.task import Array, Mask, Memory, Outputs, Task
 from rtmms.plant.coordinates import rotations
-from rtmms.plant.protocol import Plant, unwrapped
+from rtmms.plant.description import unwrapped
+from rtmms.plant.protocol import Plant
 
 
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:

@@ -26,7 +26,8 @@ from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
-from rtmms.plant.protocol import Channel, Environment, Plant, SavedState, TunableGait, water_density
+from rtmms.plant.optional_protocols import SavedState
+from rtmms.plant.protocol import Channel, Environment, Plant, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 
@@ -254,7 +255,7 @@ def _reach(model: Model) -> float:
 
 
 class GlideErrorEstimator(RecordErrorEstimator):
-    """Steps beside the plant's own, in separate memory (rtmms.plant.protocol.StepErrorEstimator).
+    """Steps beside the plant's own, in separate memory (rtmms.plant.StepErrorEstimator).
 
     Velocities are no part of the state: the monitor measures the robot's place.
 

@@ -132,7 +132,7 @@ class View:
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
-        from rtmms.plant.protocol import HasCompiledStep  # here, as the words of a run are read without numpy
+        from rtmms.plant.optional_protocols import HasCompiledStep
 
         compiled = isinstance(plant, HasCompiledStep)  # its outputs have the shapes of their memory
         self._shapes = [] if compiled else [(output.name, tuple(output.shape)) for output in plant.outputs]

@@ -12,7 +12,7 @@ from rtmms.base.contract import MAX_COUNT, MISS_WORDS, OVERRUN_WORDS, OverrunPol
 from rtmms.base.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
-    from rtmms.plant.protocol import HasLevels
+    from rtmms.plant.optional_protocols import HasLevels
 
 
 # The policies of a run as data: chosen by name, with their limits.
@@ -409,7 +409,7 @@ class Governor:
     Parameters
     ----------
     plant : HasLevels
-        The plant with its `costs` (rtmms.plant.protocol.HasLevels).
+        The plant with its `costs` (rtmms.plant.HasLevels).
     period_ns : float
         Period, ns.
     thresholds : Thresholds | None, optional

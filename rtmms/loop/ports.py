@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rtmms.plant.protocol import CompiledOutputs, Plant
+    from rtmms.plant.optional_protocols import CompiledOutputs
+    from rtmms.plant.protocol import Plant
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.chores import NEVER, Agenda
 from rtmms.loop.modes import Lockstep
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 
 if TYPE_CHECKING:
     from rtmms.loop.chores import Watch

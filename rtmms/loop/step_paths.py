@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from rtmms.base.contract import UNDEFINED, StepOutcome
-from rtmms.plant.protocol import HasCompiledStep
+from rtmms.plant.optional_protocols import HasCompiledStep
 
 if TYPE_CHECKING:
     from rtmms.loop.chores import View

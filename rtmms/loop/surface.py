@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.contract import TRUTH
 from rtmms.base.override import override
 from rtmms.loop.ports import Observer
-from rtmms.plant.protocol import HasRobots, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Plant
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Applied, Array

@@ -14,7 +14,7 @@ from rtmms.mechanism.joint_laws import GAIN, OFFSET, follow
 from rtmms.mechanism.tendons import CHANNEL as TENDON_CHANNEL
 from rtmms.mechanism.tendons import FIXED, KIND, SPEED, START, TENSION
 from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 
 RATE_RAD_S = 2.0 * math.pi
 """Typical rate, as a multiple of the typical size of its quantity, 1/s."""

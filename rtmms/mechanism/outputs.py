@@ -400,7 +400,7 @@ THICK = 0.08
 
 
 def shape_of_tree(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
-    """Return the shape (rtmms.plant.protocol.PlantDescription) of a tree.
+    """Return the shape (rtmms.plant.PlantDescription) of a tree.
 
     A body is drawn by its drawings, else by its solids, its blades, the ellipsoid of its inertia, or its strips. Wings,
     which have a polar, and the pieces of soft rods are always drawn.

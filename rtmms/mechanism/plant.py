@@ -168,11 +168,11 @@ class TreePlant(Running):
     audited: bool = False
     """Whether its energy is reported term by term, with works of flow, wake, drag and damping (`audit`)."""
     medium: str = ""
-    """Its medium, 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
+    """Its medium, 'water' or 'air' (rtmms.plant.PlantDescription)."""
     half_span_m: float | None = None
     """Depth, m, above which a robot in water is near the surface; None: nothing uses it."""
     airframe: str = ""
-    """Name of the layout of its rotors or thrusters (rtmms.plant.protocol.PlantDescription)."""
+    """Name of the layout of its rotors or thrusters (rtmms.plant.PlantDescription)."""
     density: float | None = None
     """Density of the water around, kg/m3; None: that of the fluid that its bodies displace (`Body.fluid_density`)."""
 
@@ -247,7 +247,7 @@ class TreePlant(Running):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """Its shape for viewers (rtmms.plant.protocol.PlantDescription)."""
+        """Its shape for viewers (rtmms.plant.PlantDescription)."""
         shape = shape_of_tree(
             self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing
         )

@@ -48,7 +48,7 @@ from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.monitor import StepError, step_error
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
 from rtmms.plant.validation import refuse_not_finite
 
 
@@ -375,7 +375,7 @@ class Running(KernelPlant):
         return ("dt", self.dt) if step_s is None else ("step_s", self.dt / self.substeps)
 
     def coordinates(self) -> Coordinates:
-        """Return the coordinates of the state (rtmms.plant.protocol.HasCoordinates).
+        """Return the coordinates of the state (rtmms.plant.HasCoordinates).
 
         Returns
         -------
@@ -391,7 +391,7 @@ class Running(KernelPlant):
     def settling(self, fork: Fork) -> CompiledStep:
         """Return compiled code that computes the dependent elements of a fork's state.
 
-        See `rtmms.plant.protocol.HasCoordinates`.
+        See `rtmms.plant.HasCoordinates`.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ class Drawing:
             raise ModelError("drawing: mesh: expected triangles with indices of its vertices, got none or others")
 
     def as_data(self) -> dict[str, Any]:
-        """Return the points and triangles of a mesh, as a shape (rtmms.plant.protocol.PlantDescription) has them.
+        """Return the points and triangles of a mesh, as a shape (rtmms.plant.PlantDescription) has them.
 
         Returns
         -------

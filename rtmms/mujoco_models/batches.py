@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.base.spatial import Array
 from rtmms.mujoco_models.channels import MujocoModelState
-from rtmms.plant.protocol import RolledOut
+from rtmms.plant.optional_protocols import RolledOut
 
 RUNS_TOGETHER = 64
 """Runs of a batch: each has its own MjData, so that the stages of a sample serve the next step."""

@@ -1,4 +1,4 @@
-"""Geometry of a compiled MuJoCo model for viewers (`shape` of rtmms.plant.protocol.PlantDescription).
+"""Geometry of a compiled MuJoCo model for viewers (`shape` of rtmms.plant.PlantDescription).
 
 There is a frame for each number of `joint_position`. With a free body, that body is the base frame; without one, the
 base frame is the world.

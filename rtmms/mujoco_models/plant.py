@@ -21,7 +21,8 @@ from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import Change, field_names, read_field, read_parameters
 from rtmms.mujoco_models.library import load_model, model_bytes, one_line, recent_warnings
-from rtmms.plant.protocol import Environment, Plant, RolledOut
+from rtmms.plant.optional_protocols import RolledOut
+from rtmms.plant.protocol import Environment, Plant
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
 
 if TYPE_CHECKING:
@@ -423,7 +424,7 @@ class MujocoPlant(Plant):
     def roll_out(
         self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
     ) -> RolledOut:
-        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.SupportsRollouts).
+        """Advance many runs by `mujoco.batch` (rtmms.plant.optional_protocols.SupportsRollouts).
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
 from rtmms.planning.shown_candidates import SHOWN_POINTS, choose_candidates, places
-from rtmms.plant.protocol import HasCoordinates
+from rtmms.plant.optional_protocols import HasCoordinates
 
 Array = npt.NDArray[np.float64]
 
@@ -273,7 +273,7 @@ class IterativeLqr:
     Parameters
     ----------
     model : Any
-        Model of the robot (rtmms.plant.protocol.HasCoordinates); its dt is the plan's grid.
+        Model of the robot (rtmms.plant.HasCoordinates); its dt is the plan's grid.
     variables : Knots
         Knots of a plan: a stage from each to the next, whole steps of the model.
     cost : Cost

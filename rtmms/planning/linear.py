@@ -16,7 +16,7 @@ from rtmms.base.spatial import heading, quaternion_matrix, quaternion_product
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.planner import Plan
 from rtmms.plant.coordinates import coordinates_between
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 
 Array = npt.NDArray[np.float64]
 

@@ -21,7 +21,8 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.planning.cost import Cost
 from rtmms.planning.shown_candidates import choose_candidates, places
-from rtmms.plant.protocol import Channel, HasFork, SupportsRollouts
+from rtmms.plant.optional_protocols import HasFork, SupportsRollouts
+from rtmms.plant.protocol import Channel
 
 Array = npt.NDArray[np.float64]
 
@@ -337,7 +338,7 @@ class Planner:
     Parameters
     ----------
     model : Any
-        Plant with forks for many runs (rtmms.plant.protocol.HasFork); its dt is the plan's grid.
+        Plant with forks for many runs (rtmms.plant.HasFork); its dt is the plan's grid.
     variables : PlanVariables
         Words of the plans.
     cost : Cost

@@ -38,7 +38,7 @@ class ReconstructedState:
     Parameters
     ----------
     model : Any
-        Plant with place, present and put (rtmms.plant.protocol.HasFork).
+        Plant with place, present and put (rtmms.plant.HasFork).
     """
 
     def __init__(self, model: Any) -> None:

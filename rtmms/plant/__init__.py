@@ -10,15 +10,12 @@ import warnings
 from typing import Any
 
 from rtmms.base.errors import RenamedWarning
+from rtmms.plant.description import PlantDescription, Wrapper, describe_plant, unwrapped
 from rtmms.plant.loading import build_plant, builder, load, robots
-from rtmms.plant.protocol import (
-    Channel,
-    CommandedGait,
+from rtmms.plant.optional_protocols import (
     CompiledOutputs,
     CompiledStep,
     Coordinates,
-    CoupledLimit,
-    Environment,
     Fork,
     HasCompiledOutputs,
     HasCompiledStep,
@@ -28,15 +25,17 @@ from rtmms.plant.protocol import (
     HasRobots,
     HasStepErrorEstimator,
     HasVariants,
-    Plant,
-    PlantDescription,
     SavedState,
     StepErrorEstimator,
+)
+from rtmms.plant.protocol import (
+    Channel,
+    CommandedGait,
+    CoupledLimit,
+    Environment,
+    Plant,
     TunableGait,
-    Wrapper,
-    describe_plant,
     refuse_fixed,
-    unwrapped,
     water_density,
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_about
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 
 
 def rotations(quaternion: Array) -> Array:

@@ -18,14 +18,8 @@ from rtmms.base.override import override
 from rtmms.base.parameters import FunctionKeywords
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import (
-    Channel,
-    CompiledOutputs,
-    CompiledStep,
-    Fork,
-    SavedState,
-    StepErrorEstimator,
-)
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Fork, SavedState, StepErrorEstimator
+from rtmms.plant.protocol import Channel
 from rtmms.plant.validation import read_command
 
 _FLOAT = np.dtype(np.float64)
@@ -170,7 +164,7 @@ class KernelPlant(StatefulPlant):
             self._steps += 1
 
     def compiled_step(self) -> CompiledStep | None:
-        """Return the next step for callers in compiled code (rtmms.plant.protocol.HasCompiledStep).
+        """Return the next step for callers in compiled code (rtmms.plant.HasCompiledStep).
 
         Returns
         -------
@@ -186,7 +180,7 @@ class KernelPlant(StatefulPlant):
         return self._entry
 
     def finish_compiled_step(self, status: int) -> None:
-        """Do the Python part after a compiled step (rtmms.plant.protocol.HasCompiledStep).
+        """Do the Python part after a compiled step (rtmms.plant.HasCompiledStep).
 
         Parameters
         ----------
@@ -204,7 +198,7 @@ class KernelPlant(StatefulPlant):
             self._steps += 1
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return a run beside the plant's, in its own memory (rtmms.plant.protocol.HasFork).
+        """Return a run beside the plant's, in its own memory (rtmms.plant.HasFork).
 
         Parameters
         ----------
@@ -234,7 +228,7 @@ class KernelPlant(StatefulPlant):
 
 
 class RecordErrorEstimator(StepErrorEstimator):
-    """Step-error estimator of a kernel plant, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
+    """Step-error estimator of a kernel plant, in a fork of its record (rtmms.plant.StepErrorEstimator).
 
     A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
     calls `__init__` of this class, and overrides `_view_saved_state`.

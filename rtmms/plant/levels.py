@@ -13,16 +13,9 @@ import numpy as np
 from rtmms.base.errors import ModelError
 from rtmms.base.memory import INTEGER, Layout, part, state
 from rtmms.base.override import override
-from rtmms.plant.protocol import (
-    Channel,
-    CompiledOutputs,
-    CompiledStep,
-    Fork,
-    HasCompiledStep,
-    HasVariants,
-    Plant,
-    describe_plant,
-)
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Fork, HasCompiledStep, HasVariants
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.plant.stage import INNER, Stage
 from rtmms.plant.validation import read_seed
 
@@ -42,7 +35,7 @@ LEVELS = Layout("Levels", state("steps", 1, dtype=INTEGER), state("level", 1), p
 class Levels(Stage):
     """A plant that can change to cheaper variants of itself, which were prepared before, and back.
 
-    A change takes over the state (rtmms.plant.protocol.HasVariants), costs no step, and always has the same result. A
+    A change takes over the state (rtmms.plant.HasVariants), costs no step, and always has the same result. A
     run with the changes of its log therefore replays bit for bit.
 
     Parameters
@@ -74,7 +67,7 @@ class Levels(Stage):
         if not isinstance(plant, HasVariants):
             raise ModelError(
                 "--degrade: expected a robot with cheaper variants of its model "
-                "(rtmms.plant.protocol.HasVariants), got one without"
+                "(rtmms.plant.HasVariants), got one without"
             )
         self.full = plant
         self.plants: tuple[Any, ...] = (plant, *plant.variants())

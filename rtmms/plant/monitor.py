@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import SavedState, StepErrorEstimator
+from rtmms.plant.optional_protocols import SavedState, StepErrorEstimator
 from rtmms.plant.replay import PARTS, ReplayDifferences, replay
 
 UNSTABLE = 0.25

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import SavedState, StepErrorEstimator
+from rtmms.plant.optional_protocols import SavedState, StepErrorEstimator
 
 PARTS = (8, 4, 2)
 """Numbers of parts of a step, in order of preference as time allows."""

@@ -21,16 +21,16 @@ from rtmms.base.memory import INTEGER, Layout, aligned, number, scratch, state, 
 from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 from rtmms.base.snapshot import StatefulPlant, pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import (
+from rtmms.plant.description import Wrapper
+from rtmms.plant.optional_protocols import (
     CompiledOutputs,
     CompiledStep,
     Fork,
     HasCompiledOutputs,
     HasCompiledStep,
     HasFork,
-    Plant,
-    Wrapper,
 )
+from rtmms.plant.protocol import Plant
 
 STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, STATE_SIZE, WIDTH = range(10)
 """Columns of an inner plant's row.
@@ -198,7 +198,7 @@ class Stage(StatefulPlant, Wrapper):
         ]
 
     def compiled_step(self) -> CompiledStep | None:
-        """Return the next step for callers in compiled code (rtmms.plant.protocol.HasCompiledStep).
+        """Return the next step for callers in compiled code (rtmms.plant.HasCompiledStep).
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Stage(StatefulPlant, Wrapper):
         return CompiledStep(native(self._step_kernel, address), (address,), self._command_address(system, entries))
 
     def finish_compiled_step(self, status: int) -> None:
-        """Do the Python part after a compiled step (rtmms.plant.protocol.HasCompiledStep).
+        """Do the Python part after a compiled step (rtmms.plant.HasCompiledStep).
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Stage(StatefulPlant, Wrapper):
         self._after_step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """Return the outputs as compiled code computes them (rtmms.plant.protocol.HasCompiledOutputs).
+        """Return the outputs as compiled code computes them (rtmms.plant.HasCompiledOutputs).
 
         Returns
         -------

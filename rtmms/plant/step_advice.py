@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtmms.base.files import MIB, new_file_beside, read_input_text
+from rtmms.plant.description import describe_plant
 from rtmms.plant.monitor import BOUNDS, Verdict
-from rtmms.plant.protocol import Plant, StepErrorEstimator, describe_plant
+from rtmms.plant.optional_protocols import StepErrorEstimator
+from rtmms.plant.protocol import Plant
 
 ERRORS = (0.01, 0.001)
 """Errors of the path, fractions, for which a step is named; the work may be off by five times as much."""

@@ -18,7 +18,7 @@ from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.files import check_npz, new_file_beside, open_input
 from rtmms.loop.ports import Applied
 from rtmms.loop.trace import CommandTrace
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.record.origin import rebuild_plant, refuse_origin, to_json_types
 from rtmms.version import VERSION
 

@@ -692,7 +692,7 @@ class LoggedSensed(LoggedPlant):
     Attributes
     ----------
     truth : Plant
-        The plant itself (rtmms.plant.protocol.PlantDescription).
+        The plant itself (rtmms.plant.PlantDescription).
     sensors : mapping
         Its sensors.
     """

@@ -22,8 +22,9 @@ from rtmms.base.contract import MAX_STEP
 from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_code
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import WORLD
-from rtmms.plant.protocol import HasRobots, describe_plant
+from rtmms.plant.optional_protocols import HasRobots
 from rtmms.record.log_messages import FORMAT
 from rtmms.version import VERSION
 from rtmms.world.members import read as read_members

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
-    from rtmms.plant.protocol import CompiledOutputs
+    from rtmms.plant.optional_protocols import CompiledOutputs
     from rtmms.record.ring import Ring
 
 

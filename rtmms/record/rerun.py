@@ -14,7 +14,7 @@ from rtmms.base.errors import DivergedError, ModelError
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import MAX_SAMPLES, Recent, Trace
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.record.commands import FirstDifference
 from rtmms.record.log import Log, Start
 from rtmms.record.log_messages import NO_SEED

@@ -125,7 +125,7 @@ class BlueRov2:
 PRESETS: dict[str, dict[str, Any]] = {"neutral": {}, "published": {"net_buoyancy_kg": -0.1}}
 """Preset published: 13.4 kg of displaced fresh water, of the publication's volume of 0.0134 m3."""
 AIRFRAME = "vectored_6dof"
-"""Four thrusters across the corners, four vertical ones (rtmms.plant.protocol.PlantDescription)."""
+"""Four thrusters across the corners, four vertical ones (rtmms.plant.PlantDescription)."""
 CORNERS = {"front_right": (1, -1), "front_left": (1, 1), "rear_right": (-1, -1), "rear_left": (-1, 1)}
 """Signs of x and y (to the left) of the thrusters, in ArduSub's order of motors 1 to 4, and 5 to 8."""
 HALF_HEIGHT_M = 0.127

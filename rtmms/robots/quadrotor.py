@@ -79,7 +79,7 @@ class Quadrotor:
 ROTORS = {"front": (1.0, 0.0, -1), "left": (0.0, 1.0, 1), "back": (-1.0, 0.0, -1), "right": (0.0, -1.0, 1)}
 """Place of each rotor in arms along x and y, and its sense of rotation: 1 counter-clockwise, seen from above."""
 AIRFRAME = "quad_plus"
-"""One rotor ahead, one behind, one at each side (rtmms.plant.protocol.PlantDescription)."""
+"""One rotor ahead, one behind, one at each side (rtmms.plant.PlantDescription)."""
 _LENGTH = 0.1
 
 

@@ -13,8 +13,10 @@ from rtmms.base.parameters import parameters_of, read_declared
 from rtmms.base.source_declarations import fact
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, ScheduledChange
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import builder
-from rtmms.plant.protocol import HasRobots, Plant, describe_plant
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Plant
 from rtmms.scenario.reading import Event
 
 ROUNDING_STEPS = 1e-6

@@ -1,7 +1,7 @@
 """Entry points by which Python calls a step of all sensors: each has the address of one record.
 
 A call with an address makes no objects. Where compiled code can read the plant's outputs
-(rtmms.plant.protocol.HasCompiledOutputs, or a fork), a step of plant and sensors is one such call. Elsewhere Python
+(rtmms.plant.HasCompiledOutputs, or a fork), a step of plant and sensors is one such call. Elsewhere Python
 writes the plant's motion, and the sensors alone are one call.
 """
 

@@ -17,7 +17,9 @@ from rtmms.base.memory import INTEGER, Layout, model, number, part, state, step_
 from rtmms.base.override import override
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, describe_plant, unwrapped
+from rtmms.plant.description import describe_plant, unwrapped
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Fork
+from rtmms.plant.protocol import Plant
 from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK

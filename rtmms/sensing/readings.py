@@ -12,7 +12,8 @@ import numpy as np
 from rtmms.base.contract import Applied
 from rtmms.base.jit import Array, kernel
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Plant
 from rtmms.sensing.data_sheets import Imu, Sensor
 from rtmms.sensing.error_state_filter import E_P, E_Q, E_V
 from rtmms.sensing.estimator import SETTLES_S, Estimate

@@ -14,7 +14,9 @@ from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED
 from rtmms.base.override import override
 from rtmms.base.spatial import Array, quaternion_matrix
-from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.description import PlantDescription, describe_plant
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Fork
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.plant.stage import Stage, address_of_output
 from rtmms.plant.validation import read_seed
 from rtmms.sensing.compiled_step import (

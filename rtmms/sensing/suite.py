@@ -16,7 +16,8 @@ from rtmms.base.install import install_command
 from rtmms.base.parameters import check_parameters, read_table
 from rtmms.base.spatial import Array, rotation_x, rotation_z
 from rtmms.base.toml_file import read_toml
-from rtmms.plant.protocol import Channel, Environment, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Channel, Environment, Plant
 from rtmms.sensing.data_sheets import (
     KINDS,
     TYPICAL,

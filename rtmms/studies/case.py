@@ -18,9 +18,10 @@ from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace, Tracking
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import WORLD, build_plant
 from rtmms.plant.monitor import Monitor, Verdict
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.protocol import Plant
 from rtmms.plant.step_advice import Calibration
 from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import RtmmsError
-from rtmms.plant.protocol import HasCoordinates, HasFork, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasCoordinates, HasFork
+from rtmms.plant.protocol import Plant
 from rtmms.sensing.readings import MOVING, read_along
 from rtmms.studies.fit_unknowns import FirstState, split, start_names, value_of
 from rtmms.studies.recordings import Recording

@@ -27,8 +27,9 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, new_file_beside, read_input_text
 from rtmms.base.install import install_command
 from rtmms.base.source_declarations import fact
+from rtmms.plant.description import describe_plant
 from rtmms.plant.loading import build_plant, builder
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.protocol import Plant
 from rtmms.studies.sweep_in_process import InProcessExchange
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build

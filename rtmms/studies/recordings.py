@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.plant.description import describe_plant, unwrapped
 from rtmms.plant.loading import build_by, maker
-from rtmms.plant.protocol import Channel, Plant, describe_plant, unwrapped
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuild_plant

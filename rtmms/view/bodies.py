@@ -1,4 +1,4 @@
-"""Drawing of any plant that exposes its bodies (`shape`, rtmms.plant.protocol.PlantDescription).
+"""Drawing of any plant that exposes its bodies (`shape`, rtmms.plant.PlantDescription).
 
 The table comes from a peer or a log: a wrong entry raises one of rtmms.view.drawings.BROKEN.
 """

@@ -1,7 +1,7 @@
 """Drawing of a plant's robot: the one that comes with the robot, or the bodies that the plant exposes.
 
 A robot of ours has its drawing in `rtmms/robots/NAME_drawing.py`. Any other plant may expose its bodies (`shape`,
-rtmms.plant.protocol.PlantDescription), as every tree does. For a robot without either, viewers show only the pose of
+rtmms.plant.PlantDescription), as every tree does. For a robot without either, viewers show only the pose of
 its body.
 """
 

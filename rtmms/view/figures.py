@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TRUTH
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Plant
 
 if TYPE_CHECKING:
     from rtmms.view.robot_panels import RobotOutline

@@ -9,7 +9,8 @@ import numpy as np
 
 from rtmms.base.attitude import HOME, Pose
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.plant.protocol import Plant, describe_plant, unwrapped
+from rtmms.plant.description import describe_plant, unwrapped
+from rtmms.plant.protocol import Plant
 from rtmms.view.drawings import shape_of
 from rtmms.view.figures import takes_outline
 from rtmms.view.robot_panels import ColouredSurface, Surfaces

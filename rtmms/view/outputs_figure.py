@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.plant.protocol import Channel, HasRobots, Plant
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.view.run_figure import timing_panels, title_of
 from rtmms.view.style import INK, MUTED, SERIES, figure, project_style, save, write_note
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtmms.base.contract import TRUTH
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.loop.trace import Trace
-from rtmms.plant.protocol import describe_plant, unwrapped
+from rtmms.plant.description import describe_plant, unwrapped
 from rtmms.view.cycles import Period, at, last_period
 from rtmms.view.style import CORAL, MUTED, ORDERED, write_note
 

@@ -15,7 +15,7 @@ from rtmms.base.errors import RtmmsError
 from rtmms.base.robot_title import robot_title
 from rtmms.loop.statistics import Statistics
 from rtmms.mechanism.plant import TreePlant
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.view.cycles import PeriodMeans, attitude_angles, period_means
 from rtmms.view.figures import MAX_CURVES
 from rtmms.view.robot_panels import along_path, fill_panel, mark_surface, stretch, strip

@@ -73,7 +73,7 @@ def solid_mesh(solid: Solid) -> Mesh:
 
 
 class BodiesVisual:
-    """Look of a shape that a plant declares (rtmms.plant.protocol.PlantDescription), or of several such shapes.
+    """Look of a shape that a plant declares (rtmms.plant.PlantDescription), or of several such shapes.
 
     Parameters
     ----------

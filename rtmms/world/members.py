@@ -13,8 +13,10 @@ import numpy as np
 
 import rtmms.plant.loading
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.plant.description import describe_plant, unwrapped
 from rtmms.plant.loading import WORLD
-from rtmms.plant.protocol import HasRobots, Plant, describe_plant, unwrapped
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Plant
 from rtmms.plant.validation import read_numbers
 
 MAX_MEMBERS = 64

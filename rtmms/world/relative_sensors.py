@@ -10,7 +10,8 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Channel, Plant, unwrapped
+from rtmms.plant.description import unwrapped
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.sensing.data_sheets import TYPICAL, RelativeSensor
 from rtmms.sensing.instruments import ROUNDING
 from rtmms.sensing.sensed import Sensed

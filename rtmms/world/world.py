@@ -18,16 +18,9 @@ from rtmms.base.memory import INTEGER, Layout, part, state, step_input
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
-from rtmms.plant.protocol import (
-    Channel,
-    CompiledOutputs,
-    CoupledLimit,
-    Fork,
-    Plant,
-    PlantDescription,
-    describe_plant,
-    present_values,
-)
+from rtmms.plant.description import PlantDescription, describe_plant, present_values
+from rtmms.plant.optional_protocols import CompiledOutputs, Fork
+from rtmms.plant.protocol import Channel, CoupledLimit, Plant
 from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account, step_inner
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
@@ -230,7 +223,7 @@ class World(Stage):
         return None if self._sights else super().compiled_outputs()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return a fork of the world (rtmms.plant.protocol.HasFork).
+        """Return a fork of the world (rtmms.plant.HasFork).
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from rtmms.cli.running.display import PAGE_BYTES, Board
 from rtmms.cli.running.plan import Plan
 from rtmms.cli.running.report import as_json, blank, to_json_types
 from rtmms.cli.running.report_table import as_table
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.robots import eel, moth
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the display is handed its files by descriptor")

@@ -17,7 +17,7 @@ from rtmms.continuum.body import CosseratBody, Section
 from rtmms.continuum.field import SETTLE, Field, check
 from rtmms.continuum.plant import CosseratPlant
 from rtmms.plant.monitor import step_error
-from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep, HasStepErrorEstimator
+from rtmms.plant.optional_protocols import HasCompiledOutputs, HasCompiledStep, HasStepErrorEstimator
 from rtmms.sensing.sensed import Sensed
 from rtmms.sensing.suite import read_profile
 

@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.base.attitude import euler
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import environment_fields, plain_parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import environment_fields, plain_parameters

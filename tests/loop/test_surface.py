@@ -13,7 +13,8 @@ import pytest
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.surface import CHECK_S, SurfaceWatch
-from rtmms.plant.protocol import Channel, Environment, PlantDescription, describe_plant
+from rtmms.plant.description import PlantDescription, describe_plant
+from rtmms.plant.protocol import Channel, Environment
 from rtmms.record.origin import describe, rebuild_plant
 from tests.cli.shell import rtmms as shell
 

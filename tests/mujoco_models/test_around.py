@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError, RtmmsWarning
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms.view.drawings import shape_of
 from rtmms.wire.protocol.received_state import PlantInfo
 from tests.cli.shell import process

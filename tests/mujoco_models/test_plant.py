@@ -10,7 +10,8 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Plant
 from tests.mujoco_models.models import BOX, KINDS, WALKER, installed_models, mjcf
 
 mujoco: Any = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install 'rtmms[mujoco]'")

@@ -19,7 +19,7 @@ from rtmms.base.jit import COMPILED
 from rtmms.loop.log_row import RowHead
 from rtmms.loop.row_kernels import ROW_HEAD
 from rtmms.loop.statistics import Statistics
-from rtmms.plant.protocol import CompiledOutputs
+from rtmms.plant.optional_protocols import CompiledOutputs
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import PAGE, Ring

@@ -11,7 +11,8 @@ import pytest
 import rtmms
 from rtmms.base.jit import COMPILED, kernel
 from rtmms.base.pointers import ARGUMENTS, call
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Plant
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep
+from rtmms.plant.protocol import Plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Estimated

@@ -12,7 +12,8 @@ from rtmms.base.errors import ModelError
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.solids import Box
-from rtmms.plant.protocol import Environment, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Environment
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Sensor
 from rtmms.sensing.faults import Faulty

@@ -9,7 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.base.jit import COMPILED
-from rtmms.plant.protocol import describe_plant, present_values
+from rtmms.plant.description import describe_plant, present_values
 from rtmms.sensing import read_profile, seen_through
 from rtmms.sensing.faults import Faulty
 

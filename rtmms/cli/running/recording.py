@@ -8,7 +8,8 @@ from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
 from rtmms.cli.running.report import to_json_types
 from rtmms.cli.running.timing import policies_as_data
-from rtmms.plant.protocol import HasRobots, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
 from rtmms.scenario.links import as_word
 from rtmms.view.figures import small_outputs
 

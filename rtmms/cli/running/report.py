@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.base.contract import PARTS, QUANTILES
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant.protocol import HasRobots, describe_plant, unwrapped
+from rtmms.plant.description import describe_plant, unwrapped
+from rtmms.plant.optional_protocols import HasRobots
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan

@@ -15,7 +15,9 @@ from rtmms.base.local_addresses import refuse_endpoint
 from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
 from rtmms.cli.option_types import type_of
 from rtmms.cli.running.report import add_outcome, begins, by_robot
-from rtmms.plant.protocol import HasRobots, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Plant
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
 from rtmms.scenario.links import refuse_unknown

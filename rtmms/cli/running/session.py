@@ -44,7 +44,8 @@ from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, changed_endpoints, open_sockets
 from rtmms.cli.running.slow_peers import PeerPace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
-from rtmms.plant.protocol import HasRobots, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
 from rtmms.view.figures import drawing

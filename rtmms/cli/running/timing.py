@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
 from rtmms.loop.policies import LIMIT_WORDS
-from rtmms.plant.protocol import HasRobots, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.model import MantaModel

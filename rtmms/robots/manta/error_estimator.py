@@ -9,7 +9,7 @@ import numpy as np
 from rtmms.base.jit import COMPILED
 from rtmms.base.memory import Record, aligned
 from rtmms.base.override import override
-from rtmms.plant.protocol import SavedState, StepErrorEstimator
+from rtmms.plant.optional_protocols import SavedState, StepErrorEstimator
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.methods import METHODS, ORDERS, STABILITY
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class MantaErrorEstimator(StepErrorEstimator):
-    """Step-error estimator of a manta (rtmms.plant.protocol.StepErrorEstimator).
+    """Step-error estimator of a manta (rtmms.plant.StepErrorEstimator).
 
     Parameters
     ----------

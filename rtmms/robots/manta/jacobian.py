@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.base.memory import Record
-from rtmms.plant.protocol import Coordinates
+from rtmms.plant.optional_protocols import Coordinates
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.chain_jacobian import GROUP, MAX_TRACED_LINKS
 from rtmms.robots.manta.fin_layout import LANES

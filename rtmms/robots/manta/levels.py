@@ -246,7 +246,7 @@ class Variant:
         self.manta.set(**{name: getattr(parameters, name) for name in values})
 
     def copy_state_from(self, other: Any) -> None:
-        """Continue from the state of the full manta or another variant (rtmms.plant.protocol.HasVariants).
+        """Continue from the state of the full manta or another variant (rtmms.plant.HasVariants).
 
         Parameters
         ----------

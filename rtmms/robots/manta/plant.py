@@ -21,16 +21,8 @@ from rtmms.base.spatial import heading
 from rtmms.plant.coordinates import StateChart
 from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.monitor import StepError, step_error
-from rtmms.plant.protocol import (
-    Channel,
-    CompiledOutputs,
-    CompiledStep,
-    Coordinates,
-    CoupledLimit,
-    Environment,
-    Fork,
-    refuse_fixed,
-)
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep, Coordinates, Fork
+from rtmms.plant.protocol import Channel, CoupledLimit, Environment, refuse_fixed
 from rtmms.plant.validation import read_numbers, read_pose, read_seed, refuse_not_finite
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.chart import coordinates
@@ -512,7 +504,7 @@ class Manta(KernelPlant):
             raise ModelError("manta: place: the support is singular at these rod angles")
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """Return the outputs as compiled code computes them (rtmms.plant.protocol.HasCompiledOutputs).
+        """Return the outputs as compiled code computes them (rtmms.plant.HasCompiledOutputs).
 
         Returns
         -------
@@ -598,7 +590,7 @@ class Manta(KernelPlant):
         }  # fmt: skip
 
     def coordinates(self) -> Coordinates:
-        """Return the coordinates of the state (rtmms.plant.protocol.HasCoordinates).
+        """Return the coordinates of the state (rtmms.plant.HasCoordinates).
 
         Returns
         -------
@@ -614,7 +606,7 @@ class Manta(KernelPlant):
     def settling(self, fork: Fork) -> CompiledStep:
         """Return compiled code that computes the dependent elements of a fork's state.
 
-        See `rtmms.plant.protocol.HasCoordinates`.
+        See `rtmms.plant.HasCoordinates`.
 
         Parameters
         ----------
@@ -658,7 +650,7 @@ class Manta(KernelPlant):
         return StateChart(self._coordinates, self._state, self._settle)
 
     def variants(self) -> list[Variant]:
-        """Return cheaper variants of this manta (rtmms.plant.protocol.HasVariants).
+        """Return cheaper variants of this manta (rtmms.plant.HasVariants).
 
         Returns
         -------
@@ -671,7 +663,7 @@ class Manta(KernelPlant):
         ]
 
     def copy_state_from(self, other: Any) -> None:
-        """Continue from the state of a variant (rtmms.plant.protocol.HasVariants).
+        """Continue from the state of a variant (rtmms.plant.HasVariants).
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from rtmms.base.pointers import ARGUMENTS, address
 from rtmms.base.structs import view
 from rtmms.loop.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED
 from rtmms.loop.ports import Batched, Progress
-from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep
+from rtmms.plant.optional_protocols import HasCompiledOutputs, HasCompiledStep
 from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take_step, take_steps, write_states
 from rtmms.wire.kernels.step_message_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rtmms.loop.ports import Memory, StepRecorder
-    from rtmms.plant.protocol import CompiledOutputs, Plant
+    from rtmms.plant.optional_protocols import CompiledOutputs
+    from rtmms.plant.protocol import Plant
     from rtmms.wire.plant.peers import Peer, Peers
     from rtmms.wire.plant.state_message import StateMessage
     from rtmms.wire.plant.step_port import StepPort

@@ -13,7 +13,9 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
-from rtmms.plant.protocol import Channel, HasRobots, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.optional_protocols import HasRobots
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.keys import AdmittedKeys
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.hello import Hello, read_hello

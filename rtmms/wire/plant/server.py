@@ -16,7 +16,8 @@ from rtmms.base.errors import ModelError
 from rtmms.base.override import override
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.ports import Exchange
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Plant
 from rtmms.plant.validation import checked_outputs
 from rtmms.wire.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.libzmq.threads import Threads

@@ -52,7 +52,7 @@ class PlantInfo:
     every, delay : int, default 1
         Steps from state to state, and from a state to the step for which your command counts.
     shape : Mapping[str, Any], optional
-        Drawing for viewers, see rtmms.plant.protocol.PlantDescription; may be empty.
+        Drawing for viewers, see rtmms.plant.PlantDescription; may be empty.
     telemetry_endpoint : str, default ''
         Bound address of all its states; empty if the plant does not state it.
     environment : Mapping[str, Any], optional

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rtmms.plant.protocol import Channel, Plant, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.protocol.limits import MAX_LIST_LENGTH, MAX_PATTERN_LENGTH, MAX_SHAPE_LENGTH
 from rtmms.wire.protocol.messages import is_finite
 
@@ -110,7 +111,7 @@ def plain_shape(plant: object) -> str:
     Parameters
     ----------
     plant : object
-        A plant whose description may have a shape, see rtmms.plant.protocol.PlantDescription.
+        A plant whose description may have a shape, see rtmms.plant.PlantDescription.
 
     Returns
     -------

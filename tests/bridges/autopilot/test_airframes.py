@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import Channel, describe_plant
+from rtmms.plant.description import describe_plant
+from rtmms.plant.protocol import Channel
 from rtmms.robots.quadrotor import ROTORS
 from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms_bridges.ardupilot import ArduPilot

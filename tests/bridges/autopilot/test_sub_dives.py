@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.description import describe_plant
 from rtmms_bridges.ardupilot import ArduPilot
 from tests.bridges.autopilot.imitated_sub import MOTORS, ImitatedSub
 from tests.bridges.autopilot.rehearsal import Rehearsal, Tank, rehearsals

@@ -20,7 +20,7 @@ from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep
+from rtmms.plant.optional_protocols import CompiledOutputs, CompiledStep
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import PATIENCE_S, Toy
 

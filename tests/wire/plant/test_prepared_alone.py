@@ -9,7 +9,7 @@ import rtmms
 from rtmms.base.contract import APPLIED_POLICIES, Applied
 from rtmms.base.pointers import address
 from rtmms.base.structs import view
-from rtmms.plant.protocol import HasCompiledOutputs
+from rtmms.plant.optional_protocols import HasCompiledOutputs
 from rtmms.wire.kernels.step import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS
 from rtmms.wire.plant.fast_path import BatchedSteps
