@@ -304,7 +304,7 @@ def resolved(rev: str) -> str:
     except OSError as fault:
         raise ModelError(f"bench against: git is needed: {fault.strerror}") from None
     if result.returncode:
-        raise ModelError(f"bench against: git knows no commit '{rev}' here: expected a commit, a tag or a branch")
+        raise ModelError(f"bench against: expected a commit, a tag or a branch of this repository, got '{rev}'")
     return result.stdout.strip()
 
 

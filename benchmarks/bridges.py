@@ -62,7 +62,7 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
     try:
         wanted = [float(word) for word in rates.split(",") if word]
     except ValueError:
-        raise ModelError(f"bench bridges: --rates: expected numbers parted by commas, got '{rates}'") from None
+        raise ModelError(f"bench bridges: --rates: expected numbers separated by commas, got '{rates}'") from None
     result: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
         "bridges": {name: row(name, wanted, seconds) for name in names},

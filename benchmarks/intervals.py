@@ -84,7 +84,7 @@ def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
     Returns
     -------
     list[float]
-        Errors of the fitted parameters, in standard errors.
+        Errors of the fitted parameters, in standard errors; nan without standard errors.
     """
     chance = np.random.default_rng(seed)
     true_values = parameter_values(rtmms.load(ROBOT))
@@ -157,6 +157,8 @@ def main(
         if not as_json and len(rows) % 50 == 0:
             print(f"{len(rows)} recordings, {time.perf_counter() - began:.0f} s", flush=True)
     off = np.array(rows)
+    off = off[np.isfinite(off).all(axis=1)]  # `identify` reports no standard errors where the model is not smooth
+    refuse_less("intervals: recordings with standard errors", len(off), 1)
     table = {
         name: {
             "inside": float(np.mean(np.abs(off[:, k]) <= QUANTILE)), "rms": float(np.sqrt(np.mean(off[:, k] ** 2))),
@@ -164,8 +166,10 @@ def main(
         }
         for k, name in enumerate(PARAMETERS)
     }  # fmt: skip
-    inside = float(np.mean(np.abs(off) <= QUANTILE))
-    result = {"machine": machine(), "recordings": recordings, "inside": inside, "parameters": table}
+    result = {
+        "machine": machine(), "recordings": recordings, "with_errors": len(off),
+        "inside": float(np.mean(np.abs(off) <= QUANTILE)), "parameters": table,
+    }  # fmt: skip
     if as_json:
         print(json.dumps(result))
         return 0
@@ -190,6 +194,8 @@ def text(result: Mapping[str, Any]) -> str:
     lines = [f"{'parameter':16}{'in 95 %':>9}{'rms':>7}{'mean':>7}  (errors in standard errors)"]
     for name, item in parameters.items():
         lines.append(f"{name:16}{item['inside']:9.1%}{item['rms']:7.2f}{item['mean']:7.2f}")
-    count = recordings * len(parameters)
+    count = result["with_errors"] * len(parameters)
     lines.append(f"{'all':16}{result['inside']:9.1%}  of {count} intervals, {recordings} recordings")
+    if left := recordings - result["with_errors"]:
+        lines.append(f"no intervals of {left} recordings, near whose values the model changes abruptly")
     return "\n".join(lines)

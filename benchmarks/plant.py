@@ -139,7 +139,9 @@ def load(dt: float = 1e-3, **parameters: Any) -> Manta:
     """
     plant = rtmms.load("manta", dt=dt, **parameters)
     if not isinstance(plant, Manta):
-        raise rtmms.ModelError(f"robot 'manta': expected the one of rtmms, got {type(plant).__module__}")
+        raise rtmms.ModelError(
+            f"robot 'manta': expected the robot of rtmms itself, got one of module {type(plant).__module__}"
+        )
     return plant
 
 

@@ -225,7 +225,8 @@ class ArduPilot(ParameterBridge):
         )
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
-                "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
+                "plant_silent=still: expected watchdog_periods > 0, the time after which the bridge sends a state at "
+                "rest, got 0"
             )
 
     @override
@@ -286,13 +287,13 @@ class ArduPilot(ParameterBridge):
         """Log why ArduPilot would not arm, or why frames are longer than intended."""
         if self._step_s > 1.0 / MIN_GYRO_HZ:
             self.io.log(
-                f"frames of {self._step_s * 1000.0:.3g} ms are too long: Copter and Sub arm from "
-                f"{MIN_GYRO_HZ:g} Hz on (1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
+                f"frames of {self._step_s * 1000.0:.3g} ms are too long: Copter and Sub arm only at {MIN_GYRO_HZ:g} Hz "
+                "or more (1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
             )
         if not plant.granted and plant.period_s and plant.telemetry_hz < 1.0 / plant.period_s:
             self.io.log(
-                f"without a claim the plant sends {plant.telemetry_hz:g} states a second, and it makes "
-                f"{1.0 / plant.period_s:g} steps; start it with --telemetry-hz {4.0 / plant.period_s:g}"
+                f"without a claim the plant sends {plant.telemetry_hz:g} of its {1.0 / plant.period_s:g} states a "
+                f"second; start it with --telemetry-hz {4.0 / plant.period_s:g}"
             )
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ class ArduPilot(ParameterBridge):
     def on_silence(self) -> None:
         """Log that the autopilot receives the robot at rest, if `plant_silent` is "still"."""
         if self.plant_silent == "still":
-            self.io.log("the plant is silent: the bridge sends the autopilot the robot at rest")
+            self.io.log("the plant is silent: the bridge sends a state at rest to the autopilot")
 
     @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
@@ -334,7 +335,9 @@ class ArduPilot(ParameterBridge):
 
     def _admit(self, sender: tuple[Any, ...]) -> None:
         if not self._admission.admits(sender):
-            raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+            raise Refusal(
+                "stranger", f"expected a packet of a peer that peer= admits, got one from {sender[0]}:{sender[1]}"
+            )
         now = monotonic()
         if self._autopilot is not None and sender != self._autopilot and now - self._received_at < _ALONE_S:
             raise Refusal("second", "a packet of a second autopilot, while the first is connected")

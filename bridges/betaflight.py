@@ -233,7 +233,9 @@ class Betaflight(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: expected none, as Betaflight gets each state as fast as it answers")
+            raise rtmms.ModelError(
+                "rate_hz: expected none, as the bridge sends each state as soon as Betaflight answers"
+            )
         for channel in self.rc:
             if not (channel.isdecimal() and 1 <= int(channel) <= _RC_CHANNELS):
                 raise rtmms.ModelError(f"rc: expected a channel from 1 to {_RC_CHANNELS}, got '{channel}'")
@@ -363,7 +365,10 @@ class Betaflight(rtmms.Bridge):
             with self.counts.message():
                 motors = parse(datagram)
                 if not self._admission.admits(sender):
-                    raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+                    raise Refusal(
+                        "stranger",
+                        f"expected a packet of a peer that peer= admits, got one from {sender[0]}:{sender[1]}",
+                    )
                 if self._awake and sender != self._sender:  # each Betaflight that starts sends from another port
                     self._lost()
                 self._sender = sender
@@ -374,7 +379,10 @@ class Betaflight(rtmms.Bridge):
             with self.counts.message():
                 pulses = parse_pulses(datagram)
                 if not self._admission.admits(sender):
-                    raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+                    raise Refusal(
+                        "stranger",
+                        f"expected a packet of a peer that peer= admits, got one from {sender[0]}:{sender[1]}",
+                    )
                 self._pulses = pulses
 
     def _take(self, motors: tuple[float, ...]) -> None:

@@ -104,7 +104,9 @@ class Can(rtmms.Bridge):
         self._driven = tuple(drive.actuator for drive in self.drives)
         both = set(self._driven) & {*self._map.actuators, *self.claim}
         if both:
-            raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
+            raise rtmms.ModelError(
+                f"drives: expected each actuator in drives, or in channels or claim, got '{min(both)}' in both"
+            )
 
     @override
     def beyond(self) -> dict[str, str]:
@@ -156,8 +158,8 @@ class Can(rtmms.Bridge):
         if self._sent:
             rate = sum(1.0 / item.period_s for item in self._sent)
             self.io.log(
-                f"sends {len(self._sent)} messages, {rate:.0f} a second; receives "
-                f"{len(self._driving_messages)} messages"
+                f"sends {len(self._sent)} kinds of messages, {rate:.0f} messages a second; receives "
+                f"{len(self._driving_messages)} kinds"
             )
         if plant.granted:
             self.io.log(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
@@ -332,7 +334,7 @@ class Can(rtmms.Bridge):
             self.io.log(f"no {name} for {limit:g} s: the plant's miss policy acts")
             self.waits = True
             return
-        self.io.log(f"no {name} for {limit:g} s: {self.peer_lost}")
+        self.io.log(f"no {name} for {limit:g} s: peer_lost={self.peer_lost}")
         if self.peer_lost == "neutral" and self.plant.granted:
             names = {
                 entry.actuator for entry in self._map.entries if entry.channel in driving_message.channels.values()

@@ -142,7 +142,7 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
     if len(set(names)) != len(names):
         raise Refusal("wrong_type", "a joint is listed twice")
     if not set(names) <= set(actuators):
-        raise Refusal("unknown_actuator", "an actuator that was not claimed")
+        raise Refusal("unknown_actuator", "expected claimed actuators only, got another")
     values: dict[str, float] = {}
     for member in ("position", "velocity", "effort"):
         of_it = [name for name in names if MEMBERS.get(actuators[name], "position") == member]
@@ -254,7 +254,7 @@ class Dds(rtmms.Bridge):
             if not getattr(self, key):
                 raise ModelError(f"{key}: expected the name of a frame, got ''")
         if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
-            raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
+            raise ModelError(f"namespace: expected names separated by '/', got '{self.namespace}'")
 
     @override
     def beyond(self) -> dict[str, str]:

@@ -166,7 +166,7 @@ class Foxglove(rtmms.Bridge):
             raise ModelError("tls_cert and tls_key: expected both or none")
         for origin in self.origins:
             if "://" not in origin or "*" in origin:
-                raise ModelError(f"origins: expected sites as https://robot.example, got '{origin}'")
+                raise ModelError(f"origins: expected sites such as https://robot.example, got '{origin}'")
 
     @override
     def beyond(self) -> dict[str, str]:

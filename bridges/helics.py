@@ -166,7 +166,7 @@ class Helics(rtmms.Bridge):
             self.federate.format(robot="robot", name="name")
         except (KeyError, IndexError, ValueError):
             raise rtmms.ModelError(
-                f"federate: expected text with {{robot}} and {{name}} alone, got '{self.federate}'"
+                f"federate: expected text with no placeholders other than {{robot}} and {{name}}, got '{self.federate}'"
             ) from None
         if self.core_words:
             raise rtmms.ModelError(
@@ -331,7 +331,7 @@ class Helics(rtmms.Bridge):
 
     def _granted(self, event: Event) -> None:
         if self._stalled:
-            self.io.log(f"the federation continues, {monotonic() - self._asked_at:.2g} s late")
+            self.io.log(f"the federation continues after a wait of {monotonic() - self._asked_at:.2g} s")
         self._asked_at, self._stalled = 0.0, False
         if event.granted_s + 5e-10 < event.time_s:
             self.counts.add("early")
@@ -349,7 +349,7 @@ class Helics(rtmms.Bridge):
         silent = {item.name for item in watched if item.unanswered_s(now) > self.stall_s}
         for name in sorted(silent - self._silent):
             self.counts.add("partners_lost")
-            self._lost(f"federate '{name}' does not answer for {self._federate.partners[name].unanswered_s(now):.2g} s",
+            self._lost(f"federate '{name}' did not answer for {self._federate.partners[name].unanswered_s(now):.2g} s",
                        not self.partners or name in self.partners)  # fmt: skip
         for name in sorted(self._silent - silent):
             self.io.log(f"federate '{name}' answers again" if not self._federate.partners[name].over

@@ -146,7 +146,7 @@ class Imc(ParameterBridge):
         try:
             announces, port = announce_socket(self.network)
         except rtmms.RtmmsError as fault:
-            self.io.log(f"{fault}; only nodes of `nodes`, and those that send to this bridge, are found")
+            self.io.log(f"{fault}; the bridge finds only the nodes in `nodes`, and nodes that send to it")
         else:
             self.attend(announces, lambda: self._receive(announces))
             self.io.log(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
@@ -291,7 +291,7 @@ class Imc(ParameterBridge):
 
     def _take(self, data: bytes, sender: tuple[str, int]) -> None:
         if not self._admission.admits(sender):
-            raise Refusal("stranger", f"a message from {sender[0]}")
+            raise Refusal("stranger", f"expected a message of a peer that peer= admits, got one from {sender[0]}")
         name = name_of(data)
         if not name:
             self.counts.add("passed_over")
@@ -417,7 +417,10 @@ class Imc(ParameterBridge):
         if not start:
             return
         if not self._parameter_channels.knows(("heading_deg",)):
-            raise Refusal("plan", "no controller steers; give parameter_channels=heading_deg=CONTROLLER.PARAMETER")
+            raise Refusal(
+                "plan",
+                "expected a controller to steer by, got none; give parameter_channels=heading_deg=CONTROLLER.PARAMETER",
+            )
         self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
         self.peer_watch.fed()
         self.io.log(f"plan '{self._plan[:40]}' started: {len(course)} waypoints")
@@ -453,7 +456,7 @@ class Imc(ParameterBridge):
 
     def _abort(self) -> None:
         """Stop all that is driven from here."""
-        self.io.log("abort")
+        self.io.log("a peer sent an abort: the plan ends, and the actuators go to neutral")
         self._end_plan(False)
         self._parameter_channels.zero_parameters(("speed_m_s",))
         if self.plant.granted:

@@ -118,7 +118,7 @@ def parse(data: bytes) -> dict[str, float]:
         If the message is something else.
     """
     if len(data) > MAX_JSON_BYTES:
-        raise Refusal("oversize", f"a message may have {MAX_JSON_BYTES} bytes, got {len(data)}")
+        raise Refusal("oversize", f"expected a message of at most {MAX_JSON_BYTES} bytes, got {len(data)}")
     try:
         fingerprint, _, n = _HEAD.unpack_from(data)
         if fingerprint != COMMAND:

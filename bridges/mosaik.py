@@ -344,7 +344,7 @@ class _BoundedReader:
     async def readexactly(self, count: int) -> bytes:
         """Return `count` bytes; ValueError for too long a message, and for too many requests at once."""
         if count > _MAX_MESSAGE_BYTES:
-            raise ValueError(f"a message may have {_MAX_MESSAGE_BYTES} bytes, got {count}")
+            raise ValueError(f"expected a message of at most {_MAX_MESSAGE_BYTES} bytes, got {count}")
         if self.waiting() > _MAX_WAITING:
             raise ValueError(f"at most {_MAX_WAITING} requests may wait, got more")
         return await self._stream.readexactly(count)

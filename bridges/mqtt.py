@@ -151,7 +151,7 @@ class Mqtt(rtmms.Bridge):
             self._prefix = self.topic.format(robot="robot", name="name")
         except (KeyError, IndexError, ValueError):
             raise rtmms.ModelError(
-                f"topic: expected text with {{robot}} and {{name}} alone, got '{self.topic}'"
+                f"topic: expected text with no placeholders other than {{robot}} and {{name}}, got '{self.topic}'"
             ) from None
         if not self._prefix or set("+#\0") & set(self._prefix):
             raise rtmms.ModelError(f"topic: expected a topic without wildcards, got '{self.topic}'")
@@ -309,7 +309,7 @@ class Mqtt(rtmms.Bridge):
                     self.io.log(f"the broker is lost ({what}); trying again")
                     self.on_peer_lost("no broker")
                 else:
-                    self._unreached("it hangs up" + ("" if self.tls else ": is it TLS that it wants?"))
+                    self._unreached("the broker closed it" + ("" if self.tls else "; does it require tls=true?"))
                 self._connected, self._status = False, ""
                 self._outbox.clear()
             elif kind == "unreached":

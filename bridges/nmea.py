@@ -382,5 +382,5 @@ def _utc(text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise rtmms.ModelError(f"epoch: expected a time as 2026-06-01T12:00:00, got '{text}'") from None
+        raise rtmms.ModelError(f"epoch: expected a time such as 2026-06-01T12:00:00, got '{text}'") from None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

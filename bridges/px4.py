@@ -214,7 +214,8 @@ class Px4(ParameterBridge):
         )
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
-                "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
+                "plant_silent=still: expected watchdog_periods > 0, the time after which the bridge sends a state at "
+                "rest, got 0"
             )
         if self.ground:
             host_port(self.ground, "ground")

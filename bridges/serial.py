@@ -250,12 +250,12 @@ class Serial(rtmms.Bridge):
     def _read(self, payload: bytes) -> tuple[dict[str, float], bool]:
         """Return the values of a command, and whether it states that it answers the present state; Refusal."""
         if self._unpack is None:
-            raise Refusal("unasked", "a command, but the bridge has no command_fields")
+            raise Refusal("unasked", "expected no command, as the bridge has no command_fields, got one")
         values, seq, step = self._unpack(payload)
         last = self._last
         behind = 0 if step is None or last is None else self._unpack.steps_behind(step, last.step)
         if self._turns.message and behind:
-            raise Refusal("old", f"an answer to step {step}, which is not the present one")
+            raise Refusal("old", f"expected an answer to the present step, got one to step {step}")
         if seq is not None and self._seq_bits:
             missed = (seq - self._newest - 1) % (1 << self._seq_bits)
             if self._newest >= 0 and 0 < missed < 1 << (self._seq_bits - 1):

@@ -276,13 +276,13 @@ class Udp(rtmms.Bridge):
     def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
         """Return the values of a datagram, and whether it states that it answers the present state; Refusal."""
         if not self._admission.admits(peer):
-            raise Refusal("stranger", f"a command from {peer[0]}")
+            raise Refusal("stranger", f"expected a command of a peer that peer= admits, got one from {peer[0]}")
         values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)
         behind, last = 0, self._last
         if step is not None and last is not None:
             behind = self._unpack.steps_behind(step, last.step) if self._unpack is not None else last.step - step
             if self._turns.message and behind:
-                raise Refusal("old", f"an answer to step {step}, which is not the present one")
+                raise Refusal("old", f"expected an answer to the present step, got one to step {step}")
         if seq is not None:
             if is_old(seq, self._newest, self._seq_bits):
                 raise Refusal("old", f"expected seq above {self._newest}, got {seq}")
@@ -290,7 +290,7 @@ class Udp(rtmms.Bridge):
         if self._map:
             unknown = next((name for name in values if name not in self._map_names), None)
             if unknown is not None:
-                raise Refusal("unknown_channel", f"channel {unknown[:40]!r}")
+                raise Refusal("unknown_channel", f"expected a channel of `channels`, got {unknown[:40]!r}")
             values = self._map.to_actuators(values)
         self.peer_watch.behind_s = max(0, behind) * (self.plant.period_s or 0.0)
         return values, step is not None

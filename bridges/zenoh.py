@@ -55,7 +55,7 @@ def read_msgpack(data: bytes) -> Any:
 
     unpack: Callable[..., Any] = unpackb
     if len(data) > MAX_JSON_BYTES:
-        raise Refusal("oversize", f"a message may have {MAX_JSON_BYTES} bytes, got {len(data)}")
+        raise Refusal("oversize", f"expected a message of at most {MAX_JSON_BYTES} bytes, got {len(data)}")
     try:
         return unpack(data, raw=False, strict_map_key=True, max_array_len=1024, max_map_len=1024)
     except Exception:  # whatever the decoder makes of a stranger's bytes
@@ -167,7 +167,9 @@ class Zenoh(rtmms.Bridge):
         try:
             self.prefix.format(robot="robot")
         except (KeyError, IndexError, ValueError):
-            raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
+            raise ModelError(
+                f"prefix: expected text with no placeholders other than {{robot}}, got '{self.prefix}'"
+            ) from None
         for what, endpoints in (("listen", self.listen), ("connect", self.connect)):
             _refuse_schemes(endpoints, what)
             endpoint = next((endpoint for endpoint in endpoints if "#" in endpoint), None)

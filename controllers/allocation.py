@@ -77,8 +77,8 @@ class Allocation:
             k = AXES.index(axis)
             if not np.allclose(product[:, k], np.eye(6)[k], atol=1e-6):
                 raise rtmms.ModelError(
-                    f"controller '{controller}': expected thrusters that push along {axis} alone, got "
-                    f"{', '.join(self.names)} of {plant.robot}, which cannot"
+                    f"controller '{controller}': expected thrusters that can push along {axis} without other forces "
+                    f"and moments, got {', '.join(self.names)} of {plant.robot}"
                 )
         self.authority = np.array([min(self._largest(e), self._largest(-e)) for e in np.eye(6)])
 

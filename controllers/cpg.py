@@ -204,7 +204,7 @@ class _Chain:
         for name in _OF_SIDES:
             if getattr(cpg, name) is not None:
                 raise rtmms.ModelError(
-                    f"controller 'cpg': {name}: it is of the manta, an eel has no sides; leave it out"
+                    f"controller 'cpg': {name}: expected none for an eel, as only the manta has sides; leave it out"
                 )
         maximum = radians(
             (_EEL["amplitude_deg"] if cpg.amplitude_deg is None else cpg.amplitude_deg) + abs(cpg.bias_deg)

@@ -81,7 +81,8 @@ class Lqr(rtmms.Controller):
         self._steps = round(period / plant.dt)
         if abs(self._steps * plant.dt - period) > 1e-6 * period or self._steps < 4:
             raise rtmms.ModelError(
-                f"controller 'lqr': expected a stroke of {period:.4g} s to be whole steps, got dt = {plant.dt:g}"
+                f"controller 'lqr': expected a stroke of {period:.4g} s to be a whole number of steps, at least 4, got "
+                f"dt = {plant.dt:g}"
             )
         self._names = [channel.name for channel in plant.actuators]
         self._gain, self._origin = self._solved(plant)
@@ -103,8 +104,8 @@ class Lqr(rtmms.Controller):
             turned = float(np.linalg.norm(off[3:6]))
             if state.step == 0 and turned > _MAX_TURN_RAD:
                 raise rtmms.ModelError(
-                    "controller 'lqr': its gain is for small turns from a heading along world x, got a start turned "
-                    f"by {degrees(turned):.0f} deg; start it with heading_deg = 0"
+                    "controller 'lqr': expected a start close to a heading along world x, got one turned by "
+                    f"{degrees(turned):.0f} deg; start with heading_deg = 0"
                 )
             off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
             twist = np.array([*observed["velocity"], *observed["angular_velocity"]]) - self._origin[7:]

@@ -66,7 +66,7 @@ class Path(rtmms.Controller):
 
         check_parameters("controller 'path': ", self)
         if self.waypoints and self.course != "waypoints":
-            problem = f"waypoints: they go with course=waypoints, got course={self.course}"
+            problem = f"waypoints: expected course=waypoints with them, got course={self.course}"
             raise rtmms.ModelError(f"controller 'path': {problem}")
         for name in WITHOUT_EFFECT.get(self.course, ()):
             mine = {"heading_deg": "course_heading_deg"}.get(name, name)

@@ -151,7 +151,7 @@ def refuse_other_plant(robot: str, actuator_names: Sequence[str], names: Sequenc
     other = tuple(names) != tuple(actuator_names) if sign is None else sign not in names
     if other:
         raise rtmms.ModelError(
-            f"controller 'predictive': model: the plant '{plant}' is not a {robot}; give model= one of "
+            f"controller 'predictive': model: expected a model of the plant '{plant}', got {robot}; give model= one of "
             f"{', '.join(ROBOTS)}, or another robot with cost="
         )
 

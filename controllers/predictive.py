@@ -255,18 +255,18 @@ class Predictive(PlanFigures, rtmms.Controller):
 
         flies = self.model in ("quadrotor", *BY_STROKES)
         of_courses = {"radius_m": "radius_m", "rise_m": "rise_m", "turns": "turns", "heading_deg": "course_heading_deg"}
-        options = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
-        options += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
-        options += [("stage_s", "it is of ilqr and linear")] * (self.method not in _SMOOTH)
-        options += [(name, f"a {self.model} flies to no place") for name in _DESTINATION if not flies]
-        options += [(name, "it is of robots in water; give x_m, y_m, z_m, yaw_deg") for name in _SWIMMING if flies]
+        options = [(name, "only cem, mppi and ps use it") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
+        options += [(name, "only ilqr uses it") for name in ("iterations", "smooth") if self.method != ILQR]
+        options += [("stage_s", "only ilqr and linear use it")] * (self.method not in _SMOOTH)
+        options += [(name, f"a {self.model} cannot fly to a place") for name in _DESTINATION if not flies]
+        options += [(name, "only robots in water use it; give x_m, y_m, z_m, yaw_deg") for name in _SWIMMING if flies]
         if self.cost:
             options += [(name, "the cost replaces it") for name in (*_DESTINATION, *_SWIMMING, *of_courses.values())]
         elif self.course:
             unused = WITHOUT_EFFECT.get(self.course, ())
             options += [(of_courses[name], f"course={self.course} does not use it") for name in unused]
         else:
-            options += [(name, "it is of a course; give course=") for name in of_courses.values()]
+            options += [(name, "only a course uses it; give course=") for name in of_courses.values()]
         for name, why in options:
             # the robot's own value changes nothing: a copy of a controller has it
             if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, robot_values.get(name)):
@@ -291,9 +291,8 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _stroke_plans(self, stage: float) -> StrokePlans:
         if self._per_tick * self._grid != stage or self._per_tick % 2:
             raise rtmms.ModelError(
-                "controller 'predictive': rate_hz, stage_s, grid_s: linear plans are made each half stroke, an even "
-                f"number of steps: expected stage_s = 1 / rate_hz, got {stage:g} s, {self.rate_hz:g} Hz and steps of "
-                f"{self._grid:g} s"
+                "controller 'predictive': rate_hz, stage_s, grid_s: expected stage_s = 1 / rate_hz, and an even number "
+                f"of steps of grid_s in it, got {stage:g} s, {self.rate_hz:g} Hz and steps of {self._grid:g} s"
             )
         _whole("horizon_s", self._horizon, "stage_s", stage)
         return StrokePlans(self._grid, stage, self._horizon)
@@ -550,8 +549,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             return
         if self.failed_plans == 1:
             _print(
-                f"predictive: at t = {self._time:.4g} s no candidate of a plan has a finite cost: the last "
-                "plan continues. Its run ended early, or the cost is nan or inf"
+                f"predictive: at t = {self._time:.4g} s no candidate of a plan has a finite cost: the last plan "
+                "continues. The candidates' runs ended early, or the cost is nan or inf"
             )
         if self._since > self._horizon:
             of = f"cost '{self.cost}'" if self.cost else "cost"
@@ -630,8 +629,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             if self.model_error_m is not None:
                 off = f"{100.0 * self.model_error_m:.2g} cm"
                 _print(
-                    f"predictive: the position by the planner's model differs by {off} after "
-                    f"{self._horizon:g} s of its first plan"
+                    f"predictive: after {self._horizon:g} s of the first plan, the position of the planner's model "
+                    f"differs by {off} from the plant's"
                 )
         self._close()
         if self._background is not None:

@@ -149,7 +149,7 @@ class Shape(rtmms.Controller):
             if not self.cycles:
                 return Swing(gait, plant.actuators, self.ramp_s)
         if word not in gaits and word not in FORMS and not word.lower().endswith(".csv"):
-            raise rtmms.UnknownNameError("gait", word, [*gaits, *FORMS], "a file of shapes: file=FILE.csv")
+            raise rtmms.UnknownNameError("gait", word, [*gaits, *FORMS], "or a file of shapes, file=FILE.csv")
         if not names or not all(name.endswith(".angle") for name in names):
             raise rtmms.ModelError(
                 f"controller 'shape': gait '{word}': expected actuators that are angles, got "

@@ -130,8 +130,8 @@ class StrokePlans:
         names = tuple(channel.name for channel in plant.actuators)
         if names != ACTUATORS:
             raise rtmms.ModelError(
-                f"controller 'predictive': method linear flies a moth by {', '.join(ACTUATORS)}; this plant "
-                f"('{plant.robot}') has {', '.join(names)}"
+                f"controller 'predictive': method linear: expected a moth with the actuators {', '.join(ACTUATORS)}, "
+                f"got '{plant.robot}' with {', '.join(names)}"
             )
         half = pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
         if abs(half - self._half) > 1e-9 * half:
@@ -143,8 +143,9 @@ class StrokePlans:
         self._lead = answer + plant.delay * plant.dt
         if abs(round(half / answer) * answer - half) > 1e-9 or self._lead > 0.5 * half + 1e-9:
             raise rtmms.ModelError(
-                f"controller 'predictive': dt, every: expected a command period that divides half a stroke, {half:.4g} "
-                f"s, got {answer:.4g} s; delay: expected a lead of at most half of that, got {self._lead:.4g} s"
+                "controller 'predictive': dt, every, delay: expected a command period that divides half a stroke, "
+                f"{half:.4g} s, and commands at most half of it ahead, got a period of {answer:.4g} s and "
+                f"{self._lead:.4g} s ahead"
             )
         self._lockstep = lockstep
         self._build(believed)

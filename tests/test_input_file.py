@@ -61,11 +61,11 @@ def test_a_file_that_becomes_a_pipe_while_it_is_opened_is_not_waited_for(
 def test_large_files_and_other_encodings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     path.write_bytes(b"x" * 11)
-    with pytest.raises(ModelError, match=r"large\.csv: has more than 10 bytes; expected a table"):
+    with pytest.raises(ModelError, match=r"large\.csv: expected a table of at most 10 bytes"):
         read_input(path, max_bytes=10, expected="a table")
     with path.open("wb") as file:
         file.truncate(4 * MIB + 1)
-    with pytest.raises(ModelError, match=r"has more than 4 MiB"):
+    with pytest.raises(ModelError, match=r"of at most 4 MiB"):
         open_input(path, max_bytes=4 * MIB)
     path.write_text("x", encoding="utf-16")
     with pytest.raises(ModelError, match=r"dbc: .*large\.csv: expected text in UTF-8, got UTF-16"):
@@ -79,7 +79,7 @@ def test_large_files_and_other_encodings_are_refused(tmp_path: Path) -> None:
 def test_a_file_of_proc_that_has_no_size_has_the_limit_too() -> None:
     if not os.path.exists("/proc/self/environ"):
         pytest.skip("needs /proc")
-    with pytest.raises(ModelError, match="has more than 3 bytes"):
+    with pytest.raises(ModelError, match="of at most 3 bytes, got a larger file"):
         read_input("/proc/self/maps", max_bytes=3)
 
 

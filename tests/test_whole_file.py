@@ -63,7 +63,7 @@ def test_a_pipe_a_device_and_the_source_are_refused(tmp_path: Path) -> None:
     for name in (str(tmp_path / "pipe"), os.devnull):
         with pytest.raises(ModelError, match=rf"--html {name}: is not a file; expected"):
             refuse_other_than_file(Path(name), "--html")
-    with pytest.raises(ModelError, match=r"run\.mcap, which is read; expected another name"):
+    with pytest.raises(ModelError, match=r"run\.mcap: expected another file than the input"):
         refuse_other_than_file(tmp_path / "run.mcap", "--html", (tmp_path / "run.mcap",))
     refuse_other_than_file(tmp_path / "new", "--html", (tmp_path / "run.mcap",))
 
@@ -91,7 +91,7 @@ def test_a_file_of_another_kind_is_never_lost(tmp_path: Path, ending: str, ours:
         refuse_output(path, "-o", KINDS[ending])
     path.write_bytes(others)
     with pytest.raises(
-        ModelError, match=rf"-o .*file{ending}: the file is not a .*; give a new name; the file is unchanged"
+        ModelError, match=rf"-o .*file{ending}: expected a new name, or an existing .*; the file is unchanged"
     ):
         refuse_output(path, "-o", KINDS[ending])
     refuse_output(path, "-o", None)
@@ -135,7 +135,7 @@ def test_each_command_refuses_it_before_the_work(tmp_path: Path, arguments: tupl
     (tmp_path / name).write_text("precious")
     result = rtmms(tmp_path, *arguments)
     assert result.status == 2
-    assert f"{name}: the file is not a " in result.err
+    assert f"{name}: expected a new name, or an existing " in result.err
     assert (tmp_path / name).read_text() == "precious"
 
 

@@ -155,6 +155,6 @@ class ParameterBridge(rtmms.Bridge):
         """Handle a lost peer; with `peer_lost` neutral its parameters go to 0."""
         super().on_peer_lost(why)
         if self._parameter_channels and not self.plant.granted:
-            self.io.log(f"{why}: the parameters of controllers: {self.peer_lost}")
+            self.io.log(f"{why}: parameters of controllers: peer_lost={self.peer_lost}")
         if self.peer_lost == "neutral":
             self._parameter_channels.zero_parameters()

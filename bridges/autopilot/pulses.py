@@ -73,8 +73,8 @@ def map_channels(
 def _map_channel(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:
     if actuator.lower is None or actuator.upper is None or not 0 < actuator.upper - actuator.lower < inf:
         raise rtmms.ModelError(
-            f"channels: actuator '{actuator.name}' has no limits, so pulses of {low:g} to {high:g} have no "
-            f"range; give channels={channel}:{actuator.name}:SCALE:TRIM"
+            f"channels: actuator '{actuator.name}': expected limits, to which pulses of {low:g} to {high:g} map, got "
+            f"none; give channels={channel}:{actuator.name}:SCALE:TRIM"
         )
     scale = (actuator.upper - actuator.lower) / (high - low)
     return ChannelMapping(channel=channel, actuator=actuator.name, scale=scale, trim=low - actuator.lower / scale)

@@ -150,8 +150,8 @@ class DriveAt:
         result = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
         if result is None:
             raise ModelError(
-                f"drives: node {self.node}: actuator '{self.actuator}' has the unit '{channel.unit}': a drive has a "
-                "position or a velocity; choose one by kind"
+                f"drives: node {self.node}: actuator '{self.actuator}': expected the unit rad, m, rad/s or m/s, got "
+                f"'{channel.unit}'; set kind to position or velocity"
             )
         return result
 

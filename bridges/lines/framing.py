@@ -63,7 +63,7 @@ def decode(frame: bytes) -> bytes:
         raise Refusal("short", "no payload")
     payload = data[:-_CRC_BYTES]
     if crc16.ibm_3740(payload) != int.from_bytes(data[-_CRC_BYTES:], "little"):
-        raise Refusal("crc", "the checksum does not fit")
+        raise Refusal("crc", "the checksum is wrong")
     return payload
 
 

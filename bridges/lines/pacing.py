@@ -256,7 +256,7 @@ class Pacer:
         """
         if self.resetting and now - self._reset_at > RESET_S:  # its states may come all the time
             self.resetting = False
-            self._bridge.io.log("the plant has not done the requested reset")
+            self._bridge.io.log("the plant did not carry out the requested reset")
         if not (self.locked and self._here):
             return
         if not self.held and now - self._since > HOLD_S:

@@ -244,7 +244,9 @@ class SerialLine:
             try:
                 data = os.read(self._port.fileno(), _CHUNK)
                 if not data and i == 0:
-                    raise OSError("the device is ready, but has no data")  # as a device has it that was unplugged
+                    raise OSError(
+                        "the device is ready but sends no data: it may be unplugged"
+                    )  # as a device has it that was unplugged
             except BlockingIOError:
                 break
             except OSError as fault:

@@ -58,7 +58,7 @@ def name_of(data: bytes) -> str:
         With reason oversize or malformed.
     """
     if len(data) > MAX_MESSAGE_BYTES:
-        raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
+        raise Refusal("oversize", f"expected a message of at most {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
         raise Refusal("malformed", "expected an IMC packet, got other bytes")
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"

@@ -592,7 +592,7 @@ class SetPoints:
         try:
             result: Any = self._of.parse(body)
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise Refusal("malformed", "no sentence") from None
+            raise Refusal("malformed", "expected an NMEA sentence, got other text") from None
         return self._apb(result) if head[2:] == "APB" else self._rmb(result)
 
     def _read_own(self, head: str, remaining: list[str]) -> dict[str, float]:

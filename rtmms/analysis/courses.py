@@ -251,7 +251,10 @@ def _waypoints(text: str) -> Array:
         raise ModelError(f"course: expected two waypoints or more, 'x y z; x y z; ...', got {len(points)}")
     for k in range(1, len(points)):
         if math.dist(points[k - 1], points[k]) < 1e-3:
-            raise ModelError(f"course: waypoint {k + 1} is where waypoint {k} is: {text.split(';')[k].strip()}")
+            raise ModelError(
+                f"course: waypoint {k + 1}: expected another place than waypoint {k}, got the same, "
+                f"{text.split(';')[k].strip()}; remove one of them"
+            )
     return np.array(points)
 
 

@@ -372,7 +372,10 @@ class _Differences:
             with self.put_back():
                 for command in self.commands:
                     self.plant.step(command)  # type: ignore[attr-defined]
-            raise ModelError("linearise: a step fails on a copy of the plant, but not on the plant itself")
+            raise ModelError(
+                "linearise: a step fails on a copy of the plant, but not on the plant itself; linearise at another "
+                "state, or report this as a fault of rtmms"
+            )
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -432,8 +435,8 @@ class _Differences:
             )  # fmt: skip
             by = self.room.by[which]
             raise ModelError(
-                f"linearise: a step fails where {name} differs by {by:.3g} {unit}: the state is too close to a limit "
-                "of the plant; linearise at another state"
+                f"linearise: a step fails after a change of {name} by {by:.3g} {unit}: the state is too close to a "
+                "limit of the plant; linearise at another state"
             )
         slopes = displaced.slopes(batch.errors)
         return slopes[:k].T, slopes[k + len(self.actuators) :].T
@@ -459,7 +462,10 @@ class _Differences:
         about = describe_plant(self.plant)
         parameters = about.parameters()
         if about.set is None or about.settable is None or (about.settable and parameters is None):
-            raise ModelError("linearise: with_respect_to: this plant has no parameters that can change while it runs")
+            raise ModelError(
+                "linearise: with_respect_to: expected none, as this plant has no parameters that can change while it "
+                "runs"
+            )
         columns, named = [], []
         for name in names:
             if name not in about.settable:
@@ -482,8 +488,8 @@ class _Differences:
         values = list(present_values(describe_plant(self.plant), [name]).values())
         if any(not np.array_equal(value, values[0]) for value in values[1:]):
             raise ArgumentError(
-                f"linearise: with_respect_to: {name}: expected one value of all robots, got {values!r:.60}; name that "
-                "of one robot"
+                f"linearise: with_respect_to: {name}: expected the same value in all robots, got {values!r:.60}; name "
+                "the parameter of one robot (ROBOT.PARAMETER)"
             )
         return values[0]
 

@@ -200,7 +200,8 @@ class Inverse:
     def __init__(self, model: Model, flow: Flow | None = None, **nodes: int) -> None:
         if flow is not None and flow.field is not None:
             raise ModelError(
-                f"{model.name}: inverse model: flow: expected a velocity and its parts, got one with a function (field)"
+                f"{model.name}: inverse model: flow: expected a flow without `field`, got one with it; give a velocity "
+                "and its other parts"
             )
         if len(model.ground.rows):
             raise ModelError(

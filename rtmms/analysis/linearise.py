@@ -176,7 +176,9 @@ class Linear:
         from scipy import linalg
 
         if self.dt is not None:
-            raise ModelError(f"linear model: expected a continuous one (dt=None), got one of steps of {self.dt:g} s")
+            raise ModelError(
+                f"linear model: expected a continuous model (dt=None), got a discrete one with steps of {self.dt:g} s"
+            )
         k, u = self.b.shape
         both = np.zeros((k + u, k + u))
         both[:k, :k], both[:k, k:] = self.a, self.b
@@ -419,7 +421,7 @@ def linearise(
     if not isinstance(plant, TreePlant):
         if over_period:
             raise ModelError(
-                f"linearise: over_period: expected a plant with a gait, got a {type(plant).__name__} without; give "
+                f"linearise: over_period: expected a plant with a gait, got a {type(plant).__name__} without one; give "
                 "the commands of one period"
             )
         return linearise_step(plant, commands, chart=chart)

@@ -253,7 +253,9 @@ class _RolloutRequest:
         counts = {count for count in lengths.values() if count != 1}
         if len(counts) > 1 or 0 in counts:
             listed = ", ".join(f"{name} {count}" for name, count in lengths.items())
-            raise ArgumentError(f"rollout: expected the same number of runs, or 1, of all arguments, got {listed}")
+            raise ArgumentError(
+                f"rollout: expected the same number of runs in all arguments (1 fits any number), got {listed}"
+            )
         self.runs = max(lengths.values())
         self.length = table.shape[1]
         if isinstance(outputs, str):

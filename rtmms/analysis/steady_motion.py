@@ -277,8 +277,8 @@ def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, di
     if "depth" in targets:
         if about.medium not in ("water", "") or about.environment().density <= 0.0:
             raise ModelError(
-                f"trim: depth: expected a robot in water, got one in '{about.medium or 'no water'}'; leave the depth "
-                "out"
+                f"trim: depth: expected a robot in water, got the medium '{about.medium or 'no water'}'; leave the "
+                "depth out"
             )
         if abs(targets["depth"]) > MAX_DEPTH_M:
             raise ModelError(f"trim: depth: expected at most {MAX_DEPTH_M:g} m, got {targets['depth']:g} m")

@@ -269,8 +269,8 @@ def trim(
     if residual > max(tolerance, 1e-6):
         raise ModelError(
             f"{plant.model.name}: trim: no periodic orbit found: after {used} iterations "
-            f"'{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}' still differs by {residual:.3g}; "
-            "let the motion settle for longer (settle)"
+            f"'{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}' still differs by {residual:.3g} "
+            "between start and end of a period; give a larger `settle`"
         )
     matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
     values = np.linalg.eigvals(matrix).astype(complex)
@@ -493,7 +493,7 @@ def trim_commands(
         worst = [names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]
         raise ModelError(
             f"trim: no periodic motion found: after {used} iterations '{worst}' still differs by {residual:.3g} "
-            "over a period; let the motion settle for longer"
+            "between start and end of a period; give a larger `settle`"
         )
     if used:
         report("trim: the multipliers there")

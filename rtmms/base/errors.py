@@ -215,7 +215,7 @@ def limit_reached(error: BaseException) -> str:
         The sentence; empty for any other fault.
     """
     if isinstance(error, MemoryError):
-        return "the system gives no more memory (see: ulimit -v, free)"
+        return "the system has no more memory (see: ulimit -v, free)"
     if isinstance(error, OSError) and error.errno in _LIMITS:
         where = f" for {error.filename}" if error.filename else ""
         return f"the system refused{where}: {error.strerror} (see: {_LIMITS[error.errno]})"
@@ -223,7 +223,7 @@ def limit_reached(error: BaseException) -> str:
         try:
             os.getcwd()
         except FileNotFoundError:
-            return "the working directory was deleted; cd to one that is there"
+            return "the working directory was deleted; change to a folder that exists (cd)"
         if str(error.strerror).startswith("No usable temporary directory"):
             return f"{error.strerror}: expected one that can be written; name it in TMPDIR"
     return ""

@@ -64,7 +64,7 @@ def open_input(
             result = os.fstat(descriptor)  # another file may have come to that name in between
             _refuse_other_than_file(result, where, expected)
             if max_bytes is not None and result.st_size > max_bytes:
-                raise ModelError(f"{where}: has more than {_size(max_bytes)}; expected {expected}")
+                raise ModelError(f"{where}: expected {expected} of at most {_size(max_bytes)}, got a larger file")
         except BaseException:
             os.close(descriptor)
             raise
@@ -107,7 +107,7 @@ def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: s
         except OSError as fault:
             raise unreadable(path, fault, place=place) from None
     if len(result) > max_bytes:  # it grows, or its size is not known before it is read
-        raise ModelError(f"{_where(path, place)}: has more than {_size(max_bytes)}; expected {expected}")
+        raise ModelError(f"{_where(path, place)}: expected {expected} of at most {_size(max_bytes)}, got a larger file")
     return result
 
 
@@ -322,7 +322,9 @@ def refuse_output(
             with open_input(path, place=word) as file:
                 begun = file.read(_HEAD_BYTES)
                 if not kind.fits(begun):
-                    raise ModelError(f"{word} {path}: the file is not a {kind.name}; give a new name; {way_out}")
+                    raise ModelError(
+                        f"{word} {path}: expected a new name, or an existing {kind.name}, got another file; {way_out}"
+                    )
                 if kind.sealed and begun and not _has_its_seal(begun + file.read(_MAX_SEALED_BYTES)):
                     raise ModelError(
                         f"{word} {path}: the file was edited, or an earlier version wrote it; "
@@ -406,7 +408,9 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
             raise ModelError(f"{word} {path}: is not a file; expected the name of one, or a new name")
     for source in sources:
         if path.exists() and source.exists() and path.samefile(source):
-            raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
+            raise ModelError(
+                f"{word} {path}: expected another file than the input {source}, got the same; give another name"
+            )
     if path.is_symlink():  # a file would be put in the place of the link, not in that of what it leads to
         raise ModelError(f"{word} {path}: is a link to '{path.readlink()}'; expected the name of a file, or a new name")
 

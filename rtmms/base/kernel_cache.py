@@ -306,9 +306,9 @@ def _sweep_temporary() -> None:
 
 def _temporary_folder(home: Path, reason: str, kind: str) -> Path:
     """Return a cache for this process and its children, because the usual one is unsafe or cannot be written."""
-    advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
-    expected = f"expected '{home}' to be ours alone, and to be written"
-    print_text(f"rtmms: compiled kernels are not stored: {reason}; {expected}: {advice}", err=True)
+    advice = "remove it (rm -r), or name another folder in XDG_CACHE_HOME"
+    expected = f"expected '{home}' to belong to you alone and to be writable"
+    print_text(f"rtmms: compiled kernels are not stored: {reason}; {expected}; {advice}", err=True)
     maker = os.getpid()
     built = tempfile.mkdtemp(prefix=f"{TEMPORARY}{maker}-")
 
@@ -410,7 +410,9 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         folder = use_folder(kind_of(function.__module__))
         if folder is None:
-            raise OSError("compiled kernels are not stored: no folder for them is writable")
+            raise OSError(
+                "compiled kernels are not stored: expected a writable folder, got none; name one in XDG_CACHE_HOME"
+            )
         self._lineno = function.__code__.co_firstlineno
         self._locator = _Locator(folder, function)
         base = self.get_filename_base(function.__qualname__, getattr(sys, "abiflags", ""))

@@ -127,12 +127,12 @@ def unpack_state(
     """
     payload = unseal(blob, name)
     if len(payload) < _MODEL.size:
-        raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
+        raise ModelError(f"{name}: restore: expected a snapshot of this kind of plant, got one of another kind")
     model_key, step, steps = _MODEL.unpack_from(payload)
     if model_key != key or step != dt:
         raise ModelError(
-            f"{name}: restore: the snapshot is of another model, step or version, or of other parameters than the "
-            "present ones; set those of its time first"
+            f"{name}: restore: expected a snapshot of the present model, step, version and parameters, got one of "
+            "others; set the parameters that the plant had then"
         )
     size = _MODEL.size + sum(array.nbytes for array in arrays.values())
     if len(payload) != size or steps < 0:
@@ -296,7 +296,7 @@ def unseal_parts(blob: Any, name: str, count: int | None) -> tuple[bytes, ...]:
         If they are damaged, or not `count`.
     """
     payload = unseal(blob, name)
-    another = ModelError(f"{name}: restore: the snapshot is of another kind of plant")
+    another = ModelError(f"{name}: restore: expected a snapshot of this kind of plant, got one of another kind")
     if len(payload) < 8:
         raise another
     (result,) = struct.unpack_from("<Q", payload)

@@ -46,7 +46,7 @@ def print_json(text: str) -> None:
         If standard output was closed before the program began.
     """
     if _closed:
-        raise RtmmsError("--json: standard output is closed; expected one that is open to print the JSON object")
+        raise RtmmsError("--json: expected an open standard output for the JSON object, got a closed one")
     print_text(text)
 
 

@@ -69,7 +69,7 @@ def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any
     except ValueError as error:  # of the form, or a whole number of thousands of digits
         raise ModelError(f"{where}: not TOML: {error}") from None
     except RecursionError:
-        raise ModelError(f"{where}: not TOML that can be read: nested too deep") from None
+        raise ModelError(f"{where}: expected TOML with fewer nested tables, got one that is nested too deep") from None
     _refuse_nul(table, where, "")
     return table, content
 

@@ -144,8 +144,8 @@ def refuse_unnamed(path: Path | str, place: str) -> None:
     remedy = asker.remedy if asker is not None else "name the file on the command line"
     extra = " or below the scenario" if folders else ""
     raise ModelError(
-        f"{place}: '{path}' would run as code, but only {source} names it; expected a file that you "
-        f"name{extra}. If you trust it, {remedy}"
+        f"{place}: '{path}' would run as code: expected a file that you name{extra}, got one that only {source} names. "
+        f"If you trust it, {remedy}"
     )
 
 
@@ -649,7 +649,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
             if isinstance(value, type) and getattr(value, "__module__", "") == module.__name__
         )
         has = f"{', '.join(near)}, but none" if near else "none"
-        raise ModelError(f"{kind} '{name}': {path} has {has} that fits; expected {expected}")
+        raise ModelError(f"{kind} '{name}': expected {expected} in {path}, which has {has} that fits")
     return next(iter(fitting.values()))
 
 

@@ -357,7 +357,7 @@ class Bridge:
         self.peer_watch.lost()
         self.counts.add("peer_lost")
         if self.plant.granted:
-            self.io.log(f"{why}: {self.peer_lost}")
+            self.io.log(f"{why}: peer_lost={self.peer_lost}")
             self.let_go(self.neutral() if self.peer_lost == "neutral" else {})
 
     def let_go(self, values: Mapping[str, float]) -> None:

@@ -186,7 +186,7 @@ class ChannelMap:
             if entry is not None:
                 values[entry.actuator] = entry.to_actuator(number)
         if not all(map(isfinite, values.values())):
-            raise ValueError("a channel's value is not finite")
+            raise ValueError("expected a finite value in each channel, got one that is not finite")
         return values
 
 

@@ -221,7 +221,10 @@ def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
 
 def _part_from_word(place: str, word: str, hint: Any) -> Any:
     if (worded := _worded(hint)) is None:
-        raise ModelError(f"{place}: expected a value in a file (config=FILE.toml), or as {_key(place)}.KEY=VALUE")
+        raise ModelError(
+            f"{place}: expected a table, got a single value; give the table in a file (config=FILE.toml), or as "
+            f"{_key(place)}.KEY=VALUE"
+        )
     return _from_its_word(worded, word, place)
 
 

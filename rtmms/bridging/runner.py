@@ -106,7 +106,7 @@ class Runner(Io):
                 if stay_s <= 0:
                     return reason
                 bridge.plant_gone(reason)
-                self.log(f"{reason}; looking for another one" + ("" if stay_s == inf else f" for {stay_s:g} s"))
+                self.log(f"{reason}; waiting for another plant" + ("" if stay_s == inf else f" for {stay_s:g} s"))
                 try:
                     self._meet(stay_s)
                 except NotConnectedError:
@@ -235,8 +235,8 @@ class Runner(Io):
             bridge.plant = link.plant
             self._opened = True
             if bridge.rate_hz > link.plant.telemetry_hz and not link.plant.granted:
-                come = f"without a claim about {link.plant.telemetry_hz:g} states a second come"
-                self.log(f"rate_hz={bridge.rate_hz:g}: {come} (rtmms run --telemetry-hz)")
+                come = f"without a claim the plant sends about {link.plant.telemetry_hz:g} states a second"
+                self.log(f"rate_hz={bridge.rate_hz:g}: {come}; start it with a higher --telemetry-hz")
             bridge.open(link.plant)
 
     def _connect(self, timeout_s: float) -> None:
@@ -318,10 +318,10 @@ class Runner(Io):
             self.counts.add("silences")
             bridge.on_silence()
         if self._linked() and bridge.peer_watch.trips(now):
-            bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer_watch.limit_s:g} s")
+            bridge.on_peer_lost(f"the peer has been silent for more than {bridge.peer_watch.limit_s:g} s")
         if self._judges() and watch.falls_silent(now):
             self.counts.add("peer_silences")
-            self.log(f"the peer is silent since t = {watch.silences[-1][0]:.6g} s")
+            self.log(f"the peer has been silent since t = {watch.silences[-1][0]:.6g} s")
         if watch.changed and now >= self._next_report and self._link is not None and not self._link.ended:
             self._next_report = now + MIN_REPORT_INTERVAL_S
             self._report(self._link)

@@ -61,7 +61,7 @@ def read_json(data: bytes, longest: int = MAX_JSON_BYTES) -> Any:
     {'depth': 1.5}
     """
     if len(data) > longest:
-        raise Refusal("oversize", f"a message may have {longest} bytes, got {len(data)}")
+        raise Refusal("oversize", f"expected a message of at most {longest} bytes, got {len(data)}")
     try:
         return json.loads(data, parse_constant=_refuse_constant)
     except Refusal:
@@ -267,7 +267,7 @@ class Admission:
         """
         if self._known:
             return f"only {', '.join(self.address_texts)} may {DRIVES} through {place}"
-        return f"every program that reaches {place} can {DRIVES}; peer=HOST:PORT keeps others out"
+        return f"every program that reaches {place} can {DRIVES}; give peer=HOST:PORT to admit only that one"
 
 
 def _network(word: str, place: str) -> tuple[Network, int]:

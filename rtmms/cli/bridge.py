@@ -57,7 +57,7 @@ def bridge(
 ) -> None:  # fmt: skip
     """Connect a running plant to another program or device, until the plant ends."""
     if stay and once:
-        raise click.UsageError("--stay and --once exclude each other")
+        raise click.UsageError("--stay, --once: expected one of them, got both")
     child = os.environ.get(CHILD) == "1"
     if child:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -116,7 +116,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     name, _ = split_spec(spec, "bridge")
     built = build_bridge(spec)
     if not isinstance(built, WritesDbc):
-        raise ModelError(f"--write-dbc: bridge '{name}' has no messages that a DBC file lays out")
+        raise ModelError(f"--write-dbc: expected a bridge with messages for a DBC file, such as can, got '{name}'")
     refuse_output(path, "--write-dbc", KINDS[".dbc"])
     with connect(exchange, name=name, outputs=built.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
         text = built.dbc_of(link.plant)

@@ -67,7 +67,7 @@ def envelope(
     refuse_without_pyarrow("-o")
     cluster = cluster_of(dask, dask_security, threads)
     if not scenario.endswith(".toml"):
-        raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")
+        raise ModelError(f"{scenario}: expected a scenario FILE.toml with a tolerance in its table [expect]")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
     scenario_data = read_scenario(scenario)
     base, _, _ = base_of(scenario, {"controllers": ()})
@@ -83,7 +83,8 @@ def envelope(
         refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
-            f"rtmms: not part of the tolerance, as runs of a study do not report them: {', '.join(left_out)}", err=True
+            f"rtmms: [expect]: not checked here, as runs of a study do not report these values: {', '.join(left_out)}",
+            err=True,
         )
     machine = measure_link(_in_real_time(scenario, scenario_data, base.duration)) if measure else None
     held: dict[str, Any] = {}
@@ -161,12 +162,14 @@ def _in_real_time(scenario: str, scenario_data: Scenario, duration: float) -> di
 
 
 def _print_result(result: dict[str, Any]) -> None:
-    print_text(f"{result['controller']}: {result['runs']:,} runs; all of {result['seeds']} seeds keep "
+    print_text(f"{result['controller']}: {result['runs']:,} runs; limits at which every seed ({result['seeds']}) meets "
                + ", ".join(f"{name} {text}" for name, text in result["tolerance"].items()))  # fmt: skip
     for key, text in (("delay_ms", "delay up to {:g} ms each way"), ("loss", "loss up to {:g} each way"),
                       ("jitter_ms", "jitter up to +- {:g} ms"), ("rate_hz", "a rate down to {:g} Hz")):  # fmt: skip
         value = result["limits"][key]
-        print_text("  " + (text.format(value) if value is not None else f"{key}: not even the first value"))
+        print_text(
+            "  " + (text.format(value) if value is not None else f"{key}: even the first value is out of tolerance")
+        )
     machine = result["machine"]
     if machine is not None and machine["delay_ms"] is not None:
         delays = f"{machine['delay_ms']:.3g} ms each way, {machine['worst_delay_ms']:.3g} ms at worst"

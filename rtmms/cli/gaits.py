@@ -189,7 +189,7 @@ def _best(plant: HasLocomotion, item: Connection | None, goal: str | None, per: 
         raise ModelError(
             f"robot '{robot}': the search for the best gait needs motion by inertia or drag; name a gait with --gait"
         )
-    print_text(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
+    print_text(f"rtmms: searching for the best gait of '{robot}'; this takes some seconds", err=True)
     least, greatest = limits(plant)
     return best_gait(
         item, goal or plant.locomotion.goal, per, least=least, greatest=greatest, size=plant.locomotion.shape

@@ -171,7 +171,8 @@ def _refuse_beginnings(
     for key, value in values.items():
         if key in priors:
             raise ModelError(
-                f"--set {key}={value}: --prior {key} gives the start of the search too; remove one of the two"
+                f"--set {key}={value}: expected one start of the search, got another in --prior {key}; remove one of "
+                "the two"
             )
         low, high = limits.get(key, (-math.inf, math.inf))
         if isinstance(value, int | float) and not low <= value <= high:
@@ -247,7 +248,11 @@ def _warn_of_version(file: Path) -> None:
 
     version = open_log(file).origin["versions"]["rtmms"]
     if version != rtmms.__version__:
-        print_text(f"rtmms: {file} was recorded by version {safe_text(version)}, this is {rtmms.__version__}", err=True)
+        print_text(
+            f"rtmms: {file} was recorded by rtmms {safe_text(version)}, this is rtmms {rtmms.__version__}; "
+            "results may differ",
+            err=True,
+        )
 
 
 class _Progress:

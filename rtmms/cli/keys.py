@@ -26,5 +26,5 @@ def keys(directory: Path, client: str) -> None:
         f"    rtmms serve ROBOT --keys {directory} --exchange 'tcp://*:9870' --step 'tcp://*:9871' --telemetry 'tcp://*:9872'"
         f"\nOn the peer's machine: copy {public} and {secret} into a folder of mode 0700, then\n"
         "    rtmms control NAME --exchange tcp://HOST:9870 --keys THAT_FOLDER\n"
-        f"To shut a peer out again, take its file away from {directory / ALLOWED}; within a second it is gone."
+        f"To exclude a peer again, delete its file in {directory / ALLOWED}; the plant disconnects it within a second."
     )

@@ -111,7 +111,7 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
     for peer in answer["peers"]:
         if peer["state"] == "gone" or (peer["name"] == "rtmms" and not peer["claim"]):
             continue  # those who asked such a thing
-        drives = safe_text(", ".join(peer["claim"])) or "looks on"
+        drives = safe_text(", ".join(peer["claim"])) or "observer"
         turns = f", every {peer['every']} steps" if peer.get("every", 1) > 1 else ""
         name = safe_text(peer["name"])
         print_text(f"{name} ({safe_text(peer['state'])}): {drives}{turns}")

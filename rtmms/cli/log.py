@@ -269,7 +269,11 @@ def _warn(file: Path, version: str) -> None:
     import rtmms
 
     if version != rtmms.__version__:
-        print_text(f"rtmms: {file} was recorded by version {safe_text(version)}, this is {rtmms.__version__}", err=True)
+        print_text(
+            f"rtmms: {file} was recorded by rtmms {safe_text(version)}, this is rtmms {rtmms.__version__}; "
+            "results may differ",
+            err=True,
+        )
 
 
 # rtmms plot: the figure of a run, drawn from its log.

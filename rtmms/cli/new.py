@@ -39,7 +39,7 @@ def new(kind: str, name: str, output: Path | None) -> int:
     template_values = _template_values(kind, name)
     target = Path(name) if output is None else output
     if target.exists():
-        raise ModelError(f"{target}: is there already")
+        raise ModelError(f"{target}: expected a new folder, got one that exists; give another with -o")
     parent = target.absolute().parent
     if not parent.is_dir():
         raise ModelError(f"{target}: there is no folder '{target.parent}'")

@@ -295,7 +295,9 @@ def check_choice(robot: str, parameter: str, word: str | None) -> None:
         return
     known = (fact(builder(robot).module, "CHOICES") or {}).get(parameter)
     if known is None:
-        raise ModelError(f"--{parameter} {word}: robot '{robot}' has no choice of {parameter}; remove the option")
+        raise ModelError(
+            f"--{parameter} {word}: expected none, as robot '{robot}' has no variants of {parameter}; remove the option"
+        )
     if word not in known:
         raise UnknownNameError(f"{parameter} of {robot}", word, known)
 

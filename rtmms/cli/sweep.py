@@ -322,7 +322,7 @@ def _print_summary(
     for name, shares in (indices or {}).items():
         print_text(f"  {name:<28} " + ", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
     if indices:
-        print_text("(shares of each column's variance that the mean over all others explains)")
+        print_text("(share of each column's variance that each varied key explains by itself)")
 
 
 def count_expectations(expected: Sequence[Expectation], table: Table) -> list[dict[str, Any]]:

@@ -112,14 +112,15 @@ def _steady(
     for option, value in others.items():
         if value:
             raise ModelError(
-                f"{option}: expected no targets with it: targets are reached by commands and gait parameters"
+                f"{option}: expected none: with targets, or for a robot without a gait, trim finds the commands and "
+                "gait parameters itself; remove the option"
             )
     beating = plant if isinstance(plant, TreePlant) and plant.law.motion[:, 1:].any() else None
     if beating is not None and values["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
         plant = rtmms.plant.loading.build_plant(robot, **{**values, "dt": fits})
     if targets["turn_rate"] is not None:
         targets = {**targets, "turn_rate": math.radians(targets["turn_rate"])}
-    _print_line(f"looking for a steady motion of '{robot}' (seconds to minutes)")
+    _print_line(f"searching for a steady motion of '{robot}'; this takes seconds to minutes")
     motion = steady_motion(plant, **targets)
     numbers = motion_numbers(robot, motion)
     if as_json:

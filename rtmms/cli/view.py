@@ -146,8 +146,8 @@ def _derive_exchange(telemetry: str) -> str:
     head, _, port = telemetry.rpartition(":")
     if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:
         raise ModelError(
-            f"--telemetry {telemetry}: expected tcp://HOST:PORT, where the exchange of the plant has port "
-            "PORT - 2; for other ports give --exchange ENDPOINT"
+            f"--telemetry {telemetry}: expected tcp://HOST:PORT of a plant with its exchange at PORT - 2, got another "
+            "address; name the exchange with --exchange ENDPOINT"
         )
     return f"{head}:{int(port) - 2}"
 

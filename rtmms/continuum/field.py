@@ -193,8 +193,9 @@ def check(field: Field, x: Array, times: Array, place: str) -> None:
             if np.max(wrong) > 1e-3 * size:
                 i, c = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
                 raise ModelError(
-                    f"{place}: strain field at X = {x[i]:.6g} m, t = {t:.6g} s: {('xi_t', 'xi_tt')[j]}[{c}] is "
-                    f"{here[i, j + 1, c]:.6g}, but {('xi', 'xi_t')[j]} changes by {slope[i, c]:.6g} a second"
+                    f"{place}: strain field at X = {x[i]:.6g} m, t = {t:.6g} s: {('xi_t', 'xi_tt')[j]}[{c}]: expected "
+                    f"{slope[i, c]:.6g} a second, the rate of change of {('xi', 'xi_t')[j]}, got "
+                    f"{here[i, j + 1, c]:.6g}"
                 )
 
 

@@ -260,7 +260,7 @@ class SoftTree(KernelPlant):
         if status == BAD_COMMAND:
             refuse_not_finite(self.model.name, self.actuators, self._command)
         self.memory[:] = self.system.last
-        raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
+        raise DivergedError(self.time + self.dt, "velocity", self.observe(), "grew without bound; give a smaller dt")
 
     def look(self) -> Array:
         """Return the rate at the present state.

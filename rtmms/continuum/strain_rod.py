@@ -183,7 +183,9 @@ class StrainRod(KernelPlant):
             refuse_not_finite(self.rod.name, self.actuators, self._command)
         self.memory[:] = self.system.last
         self.push[:] = 0.0
-        raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")
+        raise DivergedError(
+            self.time + self.dt, "joint_velocity", self.observe(), "grew without bound; give a smaller dt"
+        )
 
     def look(self) -> None:
         """Evaluate at the present state."""

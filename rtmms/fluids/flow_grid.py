@@ -227,7 +227,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
             strange = [name for name in names if name not in axis_of]
             if strange or len({axis_of[name] for name in names if name in axis_of}) < len(names):
                 raise ModelError(
-                    f"flow: {path}: {k}: expected dimensions that are those of t, x, y, z, each once, got "
+                    f"flow: {path}: {k}: expected at most one dimension for each of t, x, y, z, and no other, got "
                     f"({', '.join(variables[k].dimensions)})"
                 )
             order = [names.index(name) for axis in AXES for name in names if axis_of[name] == axis]

@@ -186,7 +186,9 @@ def immerse(
         for load, pairs in kinds.items()
     }
     if sum(map(len, kinds.values())) + len(bare) != len(model.elements):
-        raise ModelError(f"{model.name}: elements: expected kinds of rtmms.fluids.immersed.LOADS, got others")
+        raise ModelError(
+            f"{model.name}: elements: expected elements of the kinds in rtmms.fluids.immersed.LOADS, got another kind"
+        )
     at, first = 0, {}
     for load, pairs in kinds.items():
         if load.in_flow:

@@ -99,8 +99,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     packed_otherwise = next((entry for entry in entries if entry.compress_type not in _METHODS), None)
     if packed_otherwise is not None:  # FMI has these two; others allocate what they announce
         raise ModelError(
-            f"{path}: not an FMU: expected files that are stored or deflated, got another "
-            f"compression of {packed_otherwise.filename!r:.200}"
+            f"{path}: not an FMU: expected ZIP entries that are stored or deflated, got another compression in "
+            f"{packed_otherwise.filename!r:.200}"
         )
     left = MAX_UNPACKED_BYTES
     if (

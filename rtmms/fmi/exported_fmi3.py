@@ -199,7 +199,7 @@ def state_from_bytes(blob: bytes) -> dict[str, Any]:
             raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(blob)} other bytes")
         text = blob[head + 9 :]
         if blob[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
-            raise ModelError("serialised state: expected unchanged bytes, got others (the checksum is wrong)")
+            raise ModelError("serialised state: expected an undamaged state, got one with a wrong checksum")
         content: dict[str, Any] = json.loads(text)
         return content
     except Exception as fault:
@@ -314,8 +314,8 @@ class Slave(Variables):
             raise ModelError(f"communication point: expected a finite time, got {current_time:g} s")
         if self._begun and abs(current_time - self.now) > STEP_TOLERANCE * dt:  # the first one is the tool's start time
             raise ModelError(
-                f"communication point: expected {self.now:.17g} s, the end of the last step, got "
-                f"{current_time:.17g} s; go back by a state of the FMU"
+                f"communication point: expected {self.now:.17g} s, the end of the last step, got {current_time:.17g} "
+                "s; to go back in time, restore a state of the FMU"
             )
         count = round(step_size / dt) if 0.0 < step_size <= MAX_STEPS * dt else 0
         if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:

@@ -530,13 +530,13 @@ def gait_path(
     robot_gaits = robot_gaits or {}
     if name in robot_gaits and not (remaining and name in FORMS):
         if remaining:
-            raise ModelError(f"gait '{word}': '{name}' takes no parameters")
+            raise ModelError(f"gait '{word}': expected no parameters, as '{name}' has none; remove them")
         result = robot_gaits[name]
         if isinstance(result, Sines):
             return result.path(name, size)
         return result if isinstance(result, Path) else gait_path(result, size)
     if name not in FORMS:
-        raise UnknownNameError("gait", name, [*robot_gaits, *FORMS], "a file of shapes ends in .csv")
+        raise UnknownNameError("gait", name, [*robot_gaits, *FORMS], "or a file of shapes, FILE.csv")
     make, defaults = FORMS[name]
     if size != 2:
         raise ModelError(f"gait '{word}': a {name} has 2 shape variables, but the robot has {size}; give a FILE.csv")

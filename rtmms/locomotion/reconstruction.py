@@ -267,8 +267,8 @@ def _once(connection: Connection, path: Path, tolerance: float) -> tuple[Array, 
         steps *= 2
         if steps > MAX_STEPS:
             raise ModelError(
-                f"{connection.model.name}: the motion along the path does not converge: it changes by {change:.2g} "
-                "at the last doubling of the steps; expected a path that is smooth between its breaks"
+                f"{connection.model.name}: the motion along the path does not converge: the last doubling of the "
+                f"number of steps changes it by {change:.2g}; expected a path that is smooth between its breaks"
             )
         before = now
 

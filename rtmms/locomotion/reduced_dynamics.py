@@ -146,8 +146,8 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
     wrong = u[:, rank:].T @ right
     if np.any(np.abs(wrong) > 1e-8 * (np.abs(right).max(initial=0.0) + np.abs(whole @ nu).max(initial=0.0))):
         raise ModelError(
-            f"{model.name}: the imposed accelerations contradict the contacts by up to "
-            f"{np.abs(wrong).max():.3g}; impose others"
+            f"{model.name}: expected imposed accelerations that the contacts allow, got a contradiction of up to "
+            f"{np.abs(wrong).max():.3g}; impose other accelerations"
         )
     particular = size[free] * (v[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]))
     h = size[free][:, None] * v[rank:].T
@@ -313,8 +313,8 @@ def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Arra
         names = np.array([*TWIST, *model.joint_names])[open_]
         free = names[np.abs(loose).max(axis=0) > 1e-6]
         raise ModelError(
-            f"{model.name}: the contacts do not determine {', '.join(map(str, free))}; give their rates, or "
-            "simulate the dynamics"
+            f"{model.name}: the contacts do not determine the rates of {', '.join(map(str, free))}; give these rates, "
+            "or simulate the dynamics"
         )
     left = u[:, count:].T @ right
     scale = float(np.abs(values[~open_] / size[~open_]).max(initial=0.0))

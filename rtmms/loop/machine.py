@@ -87,7 +87,10 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
     first, colon, remaining = text.partition(":")
     core_texts = [first, *(remaining.split(",") if colon else [])]
     if not all(word.isascii() and word.isdigit() for word in core_texts):
-        raise ModelError(f"affinity: expected auto, off, CORE or CORE:CORE,... (controllers' cores), got '{text}'")
+        raise ModelError(
+            "affinity: expected auto, off, CORE of the loop, or CORE:CORE,... (after the colon: cores of the "
+            f"controllers), got '{text}'"
+        )
     numbers = [int(word) for word in core_texts]
     strange = [number for number in numbers if cores and number not in cores]
     if strange:

@@ -373,7 +373,7 @@ def _whole(op: str, name: str, value: Any, least: int) -> int:
 
 def _state(args: Mapping[str, Any]) -> bytes:
     """Return the snapshot in the arguments of restore; ModelError if there is none."""
-    expected = "restore: state must be what a snapshot gave (base64 text)"
+    expected = "restore: state: expected the base64 text that a snapshot returned"
     if "state" not in args:
         raise ModelError(f"{expected}, got none")
     text = args["state"]

@@ -169,7 +169,7 @@ class GeneralPath:
             try:
                 run.plant.step(command)
             except SystemExit as end:  # else the whole process would end, without a report
-                raise RuntimeError(f"the plant ended its program (sys.exit, {end.code!r}) in step {step}") from end
+                raise RuntimeError(f"the plant called sys.exit({end.code!r}) in step {step}; remove the call") from end
             step_progress.stepped = now()
         return True
 

@@ -100,9 +100,8 @@ class Attachment:
         for other in others:
             if (j, other) in self._roles:
                 raise ModelError(
-                    f"{self.place}: {self._roles[j, other]} acts on joint '{self.model.joint_names[j]}' "
-                    "already, and the "
-                    "two would set the same numbers; expected one of them"
+                    f"{self.place}: joint '{self.model.joint_names[j]}': expected one actuator of this kind, got "
+                    f"{self._roles[j, other]} as well; remove one of the two"
                 )
         self._roles[j, role] = self.place
 

@@ -396,7 +396,8 @@ class JointLimit(ActuatorDescription):
         lower, upper = to.limits(self.lower, self.upper)
         if to.model.imposed[j] and not (lower is None and upper is None):
             raise ModelError(
-                f"{to.place}: joint '{self.joint}' has an imposed motion: expected lower and upper at its JointMotion"
+                f"{to.place}: joint '{self.joint}': expected no lower and upper here, as its motion is imposed; give "
+                "them to its JointMotion"
             )
         if lower is not None:
             to.bounds[j, FLOOR] = max(to.bounds[j, FLOOR], lower)
@@ -404,8 +405,8 @@ class JointLimit(ActuatorDescription):
             to.bounds[j, CEILING] = min(to.bounds[j, CEILING], upper)
         if not to.bounds[j, FLOOR] <= to.bounds[j, CEILING]:
             raise ModelError(
-                f"{to.place}: the limits of joint '{self.joint}' have no position in common: lower "
-                f"{to.bounds[j, FLOOR]:g}, upper {to.bounds[j, CEILING]:g}"
+                f"{to.place}: joint '{self.joint}': expected limits that leave a position, got lower "
+                f"{to.bounds[j, FLOOR]:g} above upper {to.bounds[j, CEILING]:g}"
             )
         to.limit_rate(j, self.max_rate, self.braking_time)
 

@@ -534,7 +534,7 @@ class TreePlant(Running):
         state = state.check(self.model)
         if self.model.base_mode == BASE_FIXED and np.any(state.twist):
             raise ModelError(
-                f"{self.model.name}: {place}: velocity, angular_velocity: expected 0 of a base that is fixed, got "
+                f"{self.model.name}: {place}: velocity, angular_velocity: expected 0 for a fixed base, got "
                 f"{state.twist[:3].tolist()} m/s, {state.twist[3:].tolist()} rad/s"
             )
         return state

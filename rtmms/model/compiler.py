@@ -158,17 +158,23 @@ def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
         carried[joint.child] = joint.name
     roots = [body.name for body in mechanism.bodies if body.name not in carried]
     if len(roots) > 1:
-        raise ModelError(f"{where}: bodies {', '.join(map(repr, roots))} have no joint above them; only the base may")
+        raise ModelError(
+            f"{where}: expected one body that is no joint's child, the base, got {', '.join(map(repr, roots))}; "
+            "connect the others by joints"
+        )
     if not roots:
-        raise ModelError(f"{where}: every body is some joint's child: the joints form a loop; one must be the base")
+        raise ModelError(
+            f"{where}: expected one body that is no joint's child, the base, got none: the joints form a loop; remove "
+            "one joint"
+        )
     parts = parts_of(mechanism.bodies)
     placed, left, order = parts[roots[0]], list(mechanism.joints), []
     while left:
         ready = next((joint for joint in left if joint.parent in placed), None)
         if ready is None:
             raise ModelError(
-                f"{where}: joints {', '.join(repr(j.name) for j in left)} form a loop that does not reach the base "
-                f"'{roots[0]}'; every body must hang from it"
+                f"{where}: joints {', '.join(repr(j.name) for j in left)} form a loop without a connection to the base "
+                f"'{roots[0]}'; connect each body to the base by joints"
             )
         left.remove(ready)
         order.append(ready)
@@ -398,7 +404,7 @@ def _rigid_inertia(body: Body, place: str) -> Array:
     moment = checked_numbers(body.first_moment, (3,), f"{place}: first_moment")
     inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
     if max(mass, *np.abs(moment)) > MAX_INERTIA:
-        raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} kg, kg m, got more")
+        raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} (kg, kg m), got more")
     body_inertia = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")
@@ -469,8 +475,9 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
     elif not theirs:  # the elements have more
         if -left > MAX_EXCESS_SHARE * displaced > 0.0:
             warnings.warn(
-                f"{place}: its elements displace {displaced - left:.4g} kg of fluid, its solids {displaced:.4g} kg: an "
-                "accelerating fluid pushes it otherwise than its buoyancy; expected the same of both",
+                f"{place}: expected elements and solids that displace the same mass of fluid, got "
+                f"{displaced - left:.4g} kg and {displaced:.4g} kg: the force of an accelerating fluid does not fit "
+                "the buoyancy",
                 RtmmsWarning, stacklevel=2,
             )  # fmt: skip
         left, theirs = 0.0, True
@@ -511,5 +518,6 @@ def _check_inertias(model: Model, where: str) -> None:
         smallest = np.linalg.eigvalsh(m * np.outer(size, size))[0]
         if np.any(np.diag(m) <= 0.0) or smallest < 1e-13:
             raise ModelError(
-                f"{where}: the free base meets no inertia in some direction; give it mass and inertia, or base='fixed'"
+                f"{where}: the free base can move in a direction without inertia; give it mass and inertia, or "
+                "base='fixed'"
             )

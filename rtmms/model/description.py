@@ -63,7 +63,10 @@ class Drawing:
         if self.kind not in KINDS:
             raise ModelError(f"drawing: kind must be one of {', '.join(KINDS)}, got '{self.kind}'")
         if self.kind == "mesh" and (not len(self.triangles) or int(np.max(self.triangles)) >= len(self.vertices)):
-            raise ModelError("drawing: mesh: expected triangles with indices of its vertices, got none or others")
+            raise ModelError(
+                "drawing: mesh: expected triangles with indices of its vertices, got none, or an index beyond the last "
+                "vertex"
+            )
 
     def as_data(self) -> dict[str, Any]:
         """Return the points and triangles of a mesh, as a shape (rtmms.plant.PlantDescription) has them.

@@ -210,8 +210,8 @@ def check_on_ground(model: Model, where: str) -> None:
     names = np.array(["vx", "vy", "vz", "wx", "wy", "wz", *model.joint_names])[free]
     worst = names[np.abs(motion) > 0.1 * np.abs(motion).max()]
     raise ModelError(
-        f"{where}: a motion of {', '.join(map(str, worst[:6]))} that the contacts leave free meets no inertia; give "
-        "its bodies mass and inertia, or add a contact that holds it"
+        f"{where}: the contacts allow a motion of {', '.join(map(str, worst[:6]))} that has no inertia; give its "
+        "bodies mass and inertia, or add a contact that prevents it"
     )
 
 

@@ -561,7 +561,10 @@ def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[st
         own_names = [names[mode - 1] for mode in members]
         for k, name in enumerate(own_names):
             if total[6 + k, 6 + k] <= 0.0:
-                raise ModelError(f"{where}: mode '{name}' moves no mass; its sections' shapes are 0, or massless")
+                raise ModelError(
+                    f"{where}: mode '{name}': expected a mode that moves mass, got shapes of 0, or sections without "
+                    "mass"
+                )
         size = np.sqrt(np.where(np.diag(total) > 0.0, np.diag(total), 1.0))
         scaled = total / np.outer(size, size)
         # what is left of the modes once the whole body's motion is taken out

@@ -85,7 +85,10 @@ class Polar:
         table = _columns(place, angles_deg, lift, drag, moment)
         first, last = float(table[0, 0]) - blend_deg, float(table[-1, 0]) + blend_deg
         if not (first > -180.0 and last < 180.0 and blend_deg > 0.0 and every_deg > 0.0):
-            raise ModelError(f"{place}: expected a table within -180 to 180 degrees, less blend_deg, got {angles_deg}")
+            raise ModelError(
+                f"{place}: expected blend_deg > 0, every_deg > 0, and angles that leave blend_deg to -180 and 180 "
+                f"degrees, got {angles_deg}"
+            )
         outside = [*np.arange(-180.0, first, every_deg), *np.arange(180.0, last, -every_deg)]
         a = np.radians(outside)
         plate = np.column_stack([outside, np.sin(2.0 * a), table[:, 2].min() + 2.0 * np.sin(a) ** 2, 0.0 * a])
@@ -152,7 +155,7 @@ class Polar:
             )
         if np.any(np.abs(values[-1] - values[0]) > 1e-9):
             raise ModelError(
-                f"{place}: expected the same coefficients at {angle[0]:g} and {angle[-1]:g} degrees, got others"
+                f"{place}: expected the same coefficients at {angle[0]:g} and {angle[-1]:g} degrees, got different ones"
             )
         x = np.radians(angle)
         slopes = spline_slopes(x, values)

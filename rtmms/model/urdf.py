@@ -147,7 +147,7 @@ def _read_obj(data: bytes) -> tuple[Array, Indices]:
     vertices = np.array(points, dtype=float).reshape(-1, 3)
     faces = np.array(triangles, dtype=np.int64).reshape(-1, 3)
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
-        raise ModelError("expected faces with indices of the vertices of the file, got others")
+        raise ModelError("expected faces with indices of the vertices of the file, got an index beyond them")
     return vertices, faces
 
 
@@ -545,7 +545,8 @@ def _drawing(item: Any, path: Path, link: str, maximum: int, colours: Mapping[st
         return None
     drawn = _read_mesh(g.mesh, path, place, colour, maximum)
     if isinstance(drawn, str):
-        warnings.warn(f"urdf '{path}': link '{link}': mesh '{g.mesh.filename}': {drawn}; it is drawn by its inertia",
+        warnings.warn(f"urdf '{path}': link '{link}': mesh '{g.mesh.filename}': {drawn}; the link is drawn from its "
+                      "inertia instead",
                       RtmmsWarning, stacklevel=2)  # fmt: skip
         return None
     return drawn

@@ -74,7 +74,7 @@ def load_urdf(path: str, /, *, dt: float | None = None, **parameters: Any) -> Mu
     _prepare_compiler(root)
     assets = _collect_meshes(root, file)
     if root.find("rtmms") is not None:
-        warnings.warn(f"urdf '{path}': MuJoCo ignores the element <rtmms>, as it has no rotors and thrusters",
+        warnings.warn(f"urdf '{path}': the element <rtmms> is ignored, as MuJoCo has no rotors and thrusters",
                       RtmmsWarning, stacklevel=2)  # fmt: skip
     text = ElementTree.tostring(root, encoding="unicode")
 

@@ -218,7 +218,8 @@ def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, A
             result[name] = values[name] if isinstance(values, Mapping) else getattr(values, name)
         except (KeyError, AttributeError):
             raise ModelError(
-                f"{name}: expected a parameter of the robot; faults and levels have no number: begin them by `set`"
+                f"{name}: expected a parameter of the robot, got a fault or a level, which has no number; change it "
+                "with `set` only"
             ) from None
     return result
 

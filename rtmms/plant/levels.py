@@ -75,7 +75,10 @@ class Levels(Stage):
             raise ModelError(f"--degrade: expected 1 to {MAX_LEVELS - 1} variants, got {len(self.plants) - 1}")
         self.dt, self.actuators = plant.dt, plant.actuators
         if any(channel.name == LEVEL for channel in plant.outputs):
-            raise ModelError(f"--degrade: the robot has an output '{LEVEL}' of its own")
+            raise ModelError(
+                f"--degrade: expected a robot without an output '{LEVEL}', a name that this option uses, got one with "
+                "it; rename the output"
+            )
         self.outputs = (*plant.outputs, Channel(LEVEL))
         for k, item in enumerate(self.plants[1:], 1):
             channels = [(c.name, tuple(c.shape)) for c in (*item.actuators, *item.outputs)]

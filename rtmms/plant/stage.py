@@ -312,7 +312,9 @@ class Stage(StatefulPlant, Wrapper):
         steps, result = unpack_state(stage_blob, self._name, self._key, self.dt, arrays, finite=self._finite)
         inner = self._parts_at(result)
         if len(inner) != len(parts):
-            raise ModelError(f"{self._name}: restore: the snapshot is of another kind of plant")
+            raise ModelError(
+                f"{self._name}: restore: expected a snapshot of this kind of plant, got one of another kind"
+            )
         before = [entry.snapshot() for entry in inner] if len(inner) > 1 else []
         try:
             for item, part in zip(inner, parts, strict=True):

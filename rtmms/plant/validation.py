@@ -178,7 +178,9 @@ def read_table(place: str, name: str, values: Any, expected: str) -> Array:
     except (TypeError, ValueError):
         raise ArgumentError(f"{place}: {name}: expected {expected}, got {values!r:.60}") from None
     except MemoryError:
-        raise ArgumentError(f"{place}: {name}: {8 * asked.size:,} bytes are more memory than there is") from None
+        raise ArgumentError(
+            f"{place}: {name}: expected an array that fits into memory, got one of {8 * asked.size:,} bytes"
+        ) from None
 
 
 def read_out(place: str, name: str, values: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:

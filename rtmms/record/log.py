@@ -488,7 +488,9 @@ def open_log(path: str | Path) -> Log:
     except ModelError as fault:
         part = part_of(path)
         if not path.exists() and part.exists():
-            raise ModelError(f"{fault}; {part} exists: a run still writes it, or was killed") from None
+            raise ModelError(
+                f"{fault}; {part} exists: a run is still writing it, or was killed; name that file to read it"
+            ) from None
         raise
     damage: list[str] = []
     for record in records(path, "skip", damage):

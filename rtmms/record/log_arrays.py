@@ -183,7 +183,7 @@ class LogArrays(Mapping[str, "Array"]):
                     continue
                 size += len(text)
                 if size > limit:
-                    raise ModelError(f"{self.path}: expected notes of at most {limit // MIB} MiB")
+                    raise ModelError(f"{self.path}: expected notes of at most {limit // MIB} MiB, got more")
                 step = message["step"]
                 if type(step) is not int or not 0 <= step <= MAX_STEP:
                     raise ValueError(f"step: expected a whole number, got {step!r:.60}")

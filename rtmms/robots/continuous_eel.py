@@ -241,7 +241,10 @@ def _meshed(p: ContinuousEel, values: Mapping[str, Any]) -> ContinuousEel:
     if p.nodes >= least:
         return p
     if "nodes" in values:
-        raise ModelError(f"continuous_eel: nodes must be >= {least} for such curvatures, got {p.nodes}")
+        raise ModelError(
+            f"continuous_eel: nodes: expected at least {least} for this wavelength or these curvature nodes, got "
+            f"{p.nodes}"
+        )
     return replace(p, nodes=least)
 
 

@@ -292,7 +292,7 @@ def model_of(p: Eel, ahead: bool = True) -> Model:
 def _checked(preset: str | None, values: dict[str, Any]) -> Eel:
     p: Eel = build(Eel, values, preset=preset, presets=PRESETS)
     if p.command == "torque" and p.drive == "motion":
-        raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
+        raise ModelError("eel: command=torque: expected drive=torque, got drive=motion, which computes the torques")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
         raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
     return p

@@ -225,7 +225,7 @@ def flow_of(p: Fish) -> Flow:
     stream = (p.stream_m_s, 0.0, 0.0)
     if p.flow == "street":
         if p.core <= 0.0:
-            raise ModelError(f"fish: core must be > 0 in a street, got {p.core}")
+            raise ModelError(f"fish: core: expected a number > 0 with flow=street, got {p.core}")
         street = Street(p.cylinder_m, p.stream_m_s, p.strouhal, p.advection, p.aspect, p.core, p.phase)
         return Flow.street(street)
     if p.flow == "accelerating":

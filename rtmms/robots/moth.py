@@ -368,7 +368,7 @@ def hover(p: Moth) -> tuple[Array, float]:
     period = 2.0 * math.pi / p.omega_rad_s
     calm = replace(p, wind_x_m_s=0.0, wind_y_m_s=0.0, wind_z_m_s=0.0)
     still = replace(calm, start="rest", drive="motion", integrator="rk4")
-    print_text("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", err=True)
+    print_text("rtmms: searching for the moth's hovering orbit with these parameters; this takes seconds", err=True)
     try:
         result = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
     except (ModelError, DivergedError) as fault:

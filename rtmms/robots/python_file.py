@@ -48,9 +48,10 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
     module = run_file("robot", word)
     factory_names = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
     if not name:
-        listed = ", ".join(f"{path}:{key}" for key in factory_names) or "none in it looks like one"
+        listed = ", ".join(f"{path}:{key}" for key in factory_names) or "none"
         raise ModelError(
-            f"robot '{word}': expected FILE.py:NAME, a plant, class or function of that file; got no name: {listed}"
+            f"robot '{word}': expected FILE.py:NAME with a plant, class or function of that file, got no NAME; the "
+            f"file has: {listed}"
         )
     if not hasattr(module, name):
         raise UnknownNameError(f"name in '{path}'", name, factory_names)

@@ -168,7 +168,7 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
         if kind == "velocity":
             raise ModelError(
                 f"urdf '{path}': transmission of joint '{name}': expected an effort or position interface, got "
-                "velocity (or set drive)"
+                "velocity; change it, or set drive"
             )
         if kind == "torque":
             result.append(JointTorque(name, limit.effort))
@@ -219,7 +219,7 @@ def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
         raise UnknownNameError(f"element of urdf '{path}': <rtmms>", tag, DEVICES)
     kind, known = DEVICES[tag]
     if "link" not in attributes:
-        raise ModelError(f"{place}: expected an attribute link")
+        raise ModelError(f"{place}: expected the attribute 'link', got none")
     values: dict[str, Any] = {}
     for key, text in attributes.items():
         if key == "link":

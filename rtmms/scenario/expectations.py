@@ -165,7 +165,7 @@ def expectation(name: str, text: Any) -> Expectation:
     form = _FORM.match(text) if isinstance(text, str) else None
     if form is None:
         known = ", ".join(_COMPARISONS)
-        raise ModelError(f"expected a text as '<= 0.03' with one of {known}, got {text!r}")
+        raise ModelError(f"expected a text such as '<= 0.03' with one of {known}, got {text!r}")
     try:
         value: float | str = float(form[2])
     except ValueError:

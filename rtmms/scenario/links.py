@@ -167,8 +167,8 @@ def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
                 raise fault(
                     k,
                     "",
-                    f"two links of controller '{link.controller}' hold at t = {max(link.from_s, other.from_s):g} "
-                    "s: expected times apart (from_s, until_s)",
+                    f"two links of controller '{link.controller}' overlap at t = {max(link.from_s, other.from_s):g} s: "
+                    "expected separate times (from_s, until_s)",
                 )
 
 

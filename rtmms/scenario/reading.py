@@ -237,7 +237,7 @@ class _Reader:
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
             if name in options:
                 raise self._fault(
-                    f"{key}: the file has this key under another spelling, too; expected one of them", key
+                    f"{key}: expected this key once, got it again in another spelling; remove one of them", key
                 )
             options[name] = value
         self._refuse_options(options)
@@ -283,7 +283,7 @@ class _Reader:
         if isinstance(robot, list):
             return WORLD
         if not isinstance(robot, str) or not robot:
-            raise self._fault(f'robot: expected a text as "manta", got {_kind(robot)}', "robot")
+            raise self._fault(f'robot: expected a text such as "manta", got {_kind(robot)}', "robot")
         return self._resolve_file(robot, "robot")
 
     def _parameters(self) -> dict[str, Any]:
@@ -413,7 +413,7 @@ class _Reader:
             replaced = first.until_s is None and second.until_s is None and first.at_s < second.at_s
             if item.target == other.target and not apart and not replaced:
                 raise self._fault(
-                    f"event: '{item.target}' has another fault at t = {second.at_s:g} s: expected times apart "
+                    f"event: '{item.target}' has another fault at t = {second.at_s:g} s: expected separate times "
                     "(at_s, until_s)",
                     "event", item.k,
                 )  # fmt: skip
@@ -457,8 +457,8 @@ class _Reader:
         here = Path.cwd().resolve()
         if file and (file.startswith("~") or not (here / file).resolve().is_relative_to(here)):
             raise self._fault(
-                f"{place[-1]}: a scenario names files below the folder that it runs in, got '{file}'; "
-                "others are named on the command line", *place
+                f"{place[-1]}: expected a file in the folder that the scenario runs in, or below it, got '{file}'; "
+                "name other files on the command line", *place
             )  # fmt: skip
 
     def _current(self, key: str) -> str:

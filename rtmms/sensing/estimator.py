@@ -304,7 +304,9 @@ class Estimator:
         assert isinstance(imu, Imu)
         self._imu = imu
         if any(imu.position_m):
-            raise ModelError("estimator: the imu's position_m is where the estimate is; expected (0, 0, 0)")
+            raise ModelError(
+                "estimator: the imu's position_m: expected (0, 0, 0), as the estimate is of that place, got another"
+            )
         self._to_body = rotation(imu.rotation_deg)
         self._noise = _noise(imu)
         self._gravities: list[tuple[float, Array]] = [(-math.inf, _downwards(gravity))]

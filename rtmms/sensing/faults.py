@@ -206,7 +206,7 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
         The word is unknown.
     """
     if not isinstance(value, str):
-        raise ModelError(f"{FAULT}{target}: expected a word, as '{next(iter(known))}', got {value!r}")
+        raise ModelError(f"{FAULT}{target}: expected a word such as '{next(iter(known))}', got {value!r}")
     word, equals, text = value.partition("=")
     if not value:
         return float(SOUND), 0.0

@@ -213,8 +213,8 @@ class _SuiteBuilder:
         row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
         if room > MAX_WAITING_SAMPLES:
             raise ModelError(
-                f"sensor {name}: latency_s, jitter_s, rate_hz: expected at most {MAX_WAITING_SAMPLES} samples "
-                f"in transit, got {room}; give a smaller one"
+                f"sensor {name}: latency_s, jitter_s, rate_hz: expected at most {MAX_WAITING_SAMPLES} samples in "
+                f"transit, got {room}; reduce one of the three"
             )
         row[T_QUEUE], row[T_COUNT], row[T_FAULT] = self._room(room * (3 + width)), self._room(4), self._room(2)
         self._timing.append(row)
@@ -343,7 +343,7 @@ class _SuiteBuilder:
             )
         shape = self._outputs[whose].shape
         if len(shape) != 1:
-            raise ModelError(f"sensor {name}: of: expected a vector, '{whose}' has the shape {shape}")
+            raise ModelError(f"sensor {name}: of: expected a vector, got '{whose}' of shape {shape}")
         if whose not in self._vectors:
             self._vectors[whose] = slice(self._motion, self._motion + shape[0])
             self._motion += shape[0]
@@ -399,9 +399,9 @@ def _drift(sensor: Imu, which: str, unit: str) -> tuple[float, float]:
     deviation = drift_of(getattr(sensor, noise), getattr(sensor, instability), tau)
     if getattr(sensor, instability) > 0.0 and deviation == 0.0:
         warnings.warn(
-            f"sensors: {instability}: the white noise ({noise} = {getattr(sensor, noise):g}) is above the lowest Allan "
-            f"deviation {getattr(sensor, instability):g} at all times up to 3 x {which}_correlation_s, so there is no "
-            "drift; check the units of both",
+            f"sensors: {instability}: expected a drift, got none: the white noise ({noise} = "
+            f"{getattr(sensor, noise):g}) exceeds the lowest Allan deviation {getattr(sensor, instability):g} at all "
+            f"times up to 3 x {which}_correlation_s. Check the units of both",
             RtmmsWarning, stacklevel=2,
         )  # fmt: skip
     return deviation, tau

@@ -79,8 +79,13 @@ def controller_of(base: Base, named: str | None) -> str:
     if named is None:
         if len(names) != 1:
             if not names:
-                raise ModelError(f"{base.where}: expected a controller, whose link is tried, got none")
-            raise ModelError(f"--of: expected one of {', '.join(names)}, got none; --of {names[0]} tries its link")
+                raise ModelError(
+                    f"{base.where}: expected a controller whose link to test, got none; add one to the scenario"
+                )
+            raise ModelError(
+                f"--of: expected one of {', '.join(names)}, got none; name the controller whose link to test, as --of "
+                f"{names[0]}"
+            )
         return names[0]
     if named not in names:
         raise UnknownNameError("controller", named, names)

@@ -145,6 +145,8 @@ def assess_fit(solution: Solution) -> Evidence:
         if k not in place:  # at a bound: as if it alone were free beside the others
             covariances, _ = _inverse(information)
             covariance[a, a] = covariances[k, k]
+    if abrupt(solution):  # without derivatives nothing is known of the errors
+        covariance[:] = np.nan
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(all="ignore"):
         correlation = np.nan_to_num(covariance / np.outer(deviation, deviation))
@@ -387,7 +389,8 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     """
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
-    result = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
+    result = [_no_errors(solution, k) for k in abrupt(solution)]
+    result += [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
     result = [text for text in (*result, *_disputed_priors(solution)) if text]
     result += _sparse_channels(solution)
     worst: list[tuple[float, str]] = []
@@ -406,6 +409,32 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
         place = f"{recording.name}: {block.channel}: the model is off by {size:.3g} {block.series.unit}".rstrip()
         worst.append((ratio, f"{place}, {times}: {_remedy(solution, block, off)}"))
     return result + [text for _, text in sorted(worst, key=lambda item: -item[0])]
+
+
+def abrupt(solution: Solution) -> list[int]:
+    """Return the unknowns near whose values the model's outputs change abruptly, without those at a bound.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+
+    Returns
+    -------
+    list[int]
+        Their indices.
+    """
+    return [k for k in solution.rough if not _bound(solution, k)]
+
+
+def _no_errors(solution: Solution, k: int) -> str:
+    """Return why there are no standard errors: the model has no derivative at a value."""
+    item = solution.unknowns[k]
+    return (
+        f"{item.name}: near {solution.z[k] * item.scale:.6g} a small change of this value moves the model's outputs "
+        "abruptly, so there are no standard errors; give a shorter --dt, or start the search elsewhere "
+        f"(--set {item.key}=VALUE)"
+    )
 
 
 def _at_bound(solution: Solution, k: int, side: str) -> str:

@@ -449,8 +449,8 @@ def drive_frequency(
         if len(speeds) == 1:
             return speeds[0] / (2.0 * math.pi)
         raise ModelError(
-            f"{place}: frequency_hz: expected the frequency of the drive, as the commands do not have exactly "
-            "one; got none"
+            f"{place}: frequency_hz: expected the frequency of the drive, got none, and the commands do not have "
+            "exactly one"
         )
     n, span = len(y), len(y) * recording.dt
     power = np.abs(np.fft.rfft(y * np.hanning(n)))

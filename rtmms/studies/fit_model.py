@@ -241,8 +241,8 @@ def identify(
         fit = [fit]
     if not isinstance(model, str) and not callable(model):
         raise ArgumentError(
-            f"identify: model: expected a name or file as rtmms.load takes it, or a function that returns a plant, got "
-            f"a {type(model).__name__}: wrap it, as in lambda **p: rtmms.load('manta', **p)"
+            "identify: model: expected a name or a file, as rtmms.load accepts, or a function that returns a plant, "
+            f"got a {type(model).__name__}; wrap it, for example lambda **p: rtmms.load('manta', **p)"
         )
     asked_objectives = [_objective(objective) for objective in objectives]
     with asked_by_program():

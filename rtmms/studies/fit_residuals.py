@@ -28,6 +28,12 @@ START_STEP = 1e-6
 """Step of a first state for differences. The only error of its slope is rounding, some 1e-13 of a number, so one-sided
 differences have six correct digits at half the cost of central ones.
 """
+ROUGH_SHARE = 0.3
+"""Share of the first difference of outputs at which their second difference makes a derivative meaningless. Where the
+model is smooth, the share is about STEP.
+"""
+MIN_ROUGH = 1e-2
+"""Change of a residual by STEP, in deviations (root of the sum of squares), below which roughness has no effect."""
 FAILED_RESIDUAL = 1e8
 """Residual where the model fails, in deviations."""
 BISECTIONS = 10
@@ -123,6 +129,9 @@ class Residuals:
     central : bool
         Whether slopes are central differences, which need twice the runs of one-sided ones. Those by a first state are
         always one-sided.
+    roughness : dict of int to float
+        By unknown of the model: second difference of the residuals over the first one, at the last central slope;
+        infinite where the model fails on one side. About STEP where the model is smooth.
     """
 
     def __init__(
@@ -134,6 +143,7 @@ class Residuals:
         self.priors = [(k, *item.prior) for k, item in enumerate(unknowns) if item.prior is not None]
         self._width = max(len(OFFSETS), 1 + max((item.coordinate for item in unknowns), default=0))
         self.central = True
+        self.roughness: dict[int, float] = {}
         self._at: Array | None = None
         self._predicted: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
@@ -362,6 +372,8 @@ class Residuals:
         predicted = self.predicted(z)
         groups = self._moved_together()
         cases, steps = [], []
+        if self.central:
+            self.roughness = {}
         for group in groups:
             up, down = z.copy(), z.copy()
             of_start = self.unknowns[group[0]].kind is Kind.START
@@ -379,6 +391,7 @@ class Residuals:
         for number, (group, (up, down)) in enumerate(zip(groups, steps, strict=True)):
             self.progress(f"derivative {number + 1} of {len(groups)}")
             ends = steps[number]
+            central = ends[0] is not z and ends[1] is not z
             high, low = (predicted if point is z else self._aligned(next(answers)) for point in ends)
             if not _sound(high):  # one-sided where the model fails on the other side
                 high, up = predicted, z
@@ -394,7 +407,11 @@ class Residuals:
                 if over <= 0.0:
                     continue
                 only = self._blocks_of(self.unknowns[k])
-                out[: self.size, k] = (self._data(high, z, only, np.inf) - self._data(low, z, only, np.inf)) / over
+                above, below = self._data(high, z, only, np.inf), self._data(low, z, only, np.inf)
+                out[: self.size, k] = (above - below) / over
+                if central:
+                    one_sided = up is z or down is z
+                    self.roughness[k] = np.inf if one_sided else self._rough(above, below, predicted, z, only)
         for k, unknown in enumerate(self.unknowns):
             if not unknown.channel:
                 continue
@@ -409,6 +426,14 @@ class Residuals:
             moved = self._data(predicted, up, only, np.inf) - self._data(predicted, down, only, np.inf)
             out[: self.size, k] = moved / (2.0 * STEP)
         return out
+
+    def _rough(
+        self, above: Array, below: Array, predicted: Sequence[dict[str, Array]], z: Array, only: Iterable[int] | None
+    ) -> float:
+        """Return the second difference of residuals over the first one; 0 where both are small."""
+        first = float(np.linalg.norm(above - below))
+        second = float(np.linalg.norm(above - 2.0 * self._data(predicted, z, only, np.inf) + below))
+        return second / first if second > MIN_ROUGH else 0.0
 
     def narrow(self, z: Array, beyond: Array) -> bool:
         """Bound the unknowns of the model that cannot be as in `beyond`, where the model cannot be built.

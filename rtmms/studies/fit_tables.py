@@ -546,8 +546,7 @@ def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
     if median_step > MAX_ROW_STEPS * dt:
         warnings.warn(
             f"{path}: rows are {median_step:g} s apart and a step has {dt:g} s, so each command holds for "
-            f"{median_step / dt:.0f} "
-            "steps; expected time in s",
+            f"{median_step / dt:.0f} steps; check that the column time is in s",
             RtmmsWarning,
             stacklevel=2,
         )
@@ -575,7 +574,10 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, le
     """
     steps = math.floor(float(time[-1]) / plant.dt + 1e-6)
     if steps > 50_000_000:
-        raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
+        raise ModelError(
+            f"{path}: time: expected seconds, got a span of {time[-1]:g}, which would be {steps:,} steps; check the "
+            "unit"
+        )
     at = plant.dt * np.arange(steps)
     out = np.empty((steps, len(plant.actuators)))
     for k, actuator in enumerate(plant.actuators):
@@ -621,7 +623,9 @@ def _all_series(
             noise = np.array([noise_of.get(part, math.nan) for part in parts])
             result[channel.name] = _make_series(channel.name, parts, measured, time, channel.unit, noise, None)
     if not result and more is None:
-        raise ModelError(f"{path}: expected columns of outputs of the robot or of its sensors: name them by --columns")
+        raise ModelError(
+            f"{path}: expected columns of outputs of the robot or of its sensors, got none; name them with --columns"
+        )
     for name in wanted:
         if name not in result:
             raise UnknownNameError(f"channel of {path}", name, result)

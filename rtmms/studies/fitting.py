@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.errors import ModelError
 from rtmms.studies.fit_descent import Watch, bounds_of, descend
 from rtmms.studies.fit_prediction import Predictor, Segment, can_be_placed, free_start
-from rtmms.studies.fit_residuals import FAILED_RESIDUAL, Block, Residuals, blocks
+from rtmms.studies.fit_residuals import FAILED_RESIDUAL, ROUGH_SHARE, Block, Residuals, blocks
 from rtmms.studies.fit_unknowns import FirstState, Kind, Unknown, sensor_errors, starts
 from rtmms.studies.recordings import Recording, mean_square, noise_of, refuse_still, spread, thinned
 
@@ -101,6 +101,8 @@ class Solution:
         Their segments.
     note : str, default ''
         Why the search ended early; '' where it did not.
+    rough : list[int], optional
+        Unknowns at whose value the model's outputs change abruptly, so that they have no derivative there.
     """
 
     unknowns: list[Unknown]
@@ -115,6 +117,7 @@ class Solution:
     recordings: list[Recording]
     segments: list[Segment]
     note: str = ""
+    rough: list[int] = field(default_factory=list)
 
     @property
     def asked(self) -> list[int]:
@@ -207,8 +210,8 @@ def fit(
                 if isinstance(ended, KeyboardInterrupt):
                     raise
                 raise ModelError(
-                    f"--budget {watch.budget.seconds:g}: the time was over before the first step; give a "
-                    "longer budget, fewer samples, a longer --dt or fewer --fit"
+                    f"--budget {watch.budget.seconds:g}: expected time for at least one iteration of the search, got "
+                    "less; give a longer budget, fewer samples, a longer --dt or fewer --fit"
                 ) from None
             why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else f"the time budget of {watch.budget.seconds:g} s"
             note = f"{why} ended the search after {watch.count} iterations: these are the best values so far"
@@ -216,9 +219,12 @@ def fit(
             residuals.progress = watch.show
             search.take_best()
         z = search.z
+        if not note:
+            search.measure_roughness()
+        rough = [k for k, share in search.roughness.items() if share > ROUGH_SHARE]
         return Solution(
             residuals.unknowns, z, search.cost, residuals, search.slope_now(), residuals.value(z), noise, sigma, others,
-            list(recordings), segments, note,
+            list(recordings), segments, note, rough,
         )  # fmt: skip
 
 
@@ -242,6 +248,7 @@ class _Search:
         self.z = np.zeros(0)
         self.cost = np.inf
         self.slope: Array | None = None
+        self.roughness: dict[int, float] = {}
         self._weights = residuals.weights()
 
     def solve(self, z: Array) -> None:
@@ -286,6 +293,14 @@ class _Search:
 
     def _take(self, z: Array, cost: float, slope: Array) -> None:
         self.z, self.cost, self.slope, self._weights = z, cost, slope, self.residuals.weights()
+        self.roughness = dict(self.residuals.roughness)
+
+    def measure_roughness(self) -> None:
+        """Compute central slopes at the best values, if the last ones were one-sided."""
+        if not self.roughness:
+            self.residuals.central = True
+            self.residuals.slope(np.clip(self.z, *bounds_of(self.residuals.unknowns)))
+            self.roughness = dict(self.residuals.roughness)
 
     def slope_now(self) -> Array:
         """Return the last derivatives with the present weights."""

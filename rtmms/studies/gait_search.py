@@ -189,7 +189,9 @@ def check_request(asked: Search) -> Search:
     if not 1 <= len(asked.goals) <= 2 or len(set(asked.goals)) != len(asked.goals):
         raise ModelError(f"--search {','.join(asked.goals)}: expected one goal, or two different ones")
     if asked.at and len(asked.goals) == 1:
-        raise ModelError(f"--at: expected two goals, the first of which has these values, got only {asked.goals[0]}")
+        raise ModelError(
+            f"--at: expected two goals in --search, as --at lists values of the first, got only {asked.goals[0]}"
+        )
     _words_of(asked.robot)
     if importlib.util.find_spec("cma") is None:
         raise ModelError(f"--search: needs the library cma: {install_command('search')}")

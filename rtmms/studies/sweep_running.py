@@ -194,7 +194,7 @@ def read_cluster(address: str, security: Path | None) -> Cluster:
     files = {}
     for key in TLS:
         if not isinstance(toml.get(key), str):
-            raise ModelError(f'{security}: {key}: expected the name of a PEM file, as {key} = "{key}.pem"')
+            raise ModelError(f'{security}: {key}: expected the name of a PEM file, such as {key} = "{key}.pem"')
         file = security.expanduser().parent / Path(toml[key]).expanduser()
         if not file.is_file():
             raise ModelError(f"{security}: {key}: there is no file '{file}'")

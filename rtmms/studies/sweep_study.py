@@ -316,9 +316,12 @@ def read_study(
         _warn_of_count("--vary", key.strip(), text, kind)
         axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
-        raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
+        raise ModelError(
+            f"{place}: expected at least one parameter to vary, got none; give --vary KEY=from:to:count or a table "
+            "[sweep.over]"
+        )
     if len(axes) > MAX_AXES:
-        raise ModelError(f"{place}: expected at most {MAX_AXES} things that differ, got {len(axes)}")
+        raise ModelError(f"{place}: expected at most {MAX_AXES} varied parameters, got {len(axes)}")
     _refuse_keys(base, axes)
     count = samples if samples is not None else table.get("samples", 0)
     if kind != "grid" and not count:

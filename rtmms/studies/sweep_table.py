@@ -80,7 +80,9 @@ class Lock:
             try:
                 descriptor = os.open(self.path, flags, 0o600)
             except OSError as fault:
-                raise ModelError(f"{self.path}: cannot be the file of a lock: {fault.strerror}: remove it") from None
+                raise ModelError(
+                    f"{self.path}: expected a file that can be locked: {fault.strerror}; remove it"
+                ) from None
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
                 raise ModelError(f"{self.path}: is not a file that can be locked: remove it")

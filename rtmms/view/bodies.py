@@ -45,7 +45,7 @@ def exposed_drawing(plant: PlantInfo) -> Drawing | None:
         return None
     frames = tuple(_frame(k, joint) for k, joint in enumerate(list(table.get("joints", ()))[:MAX_ENTRIES]))
     if any(not 0 <= frame.parent <= k for k, frame in enumerate(frames)):
-        raise ValueError("shape: joints: expected the parent of a joint before it")
+        raise ValueError("shape: joints: expected each joint after its parent in the list")
     names = ["", *(frame.name for frame in frames)]
     skins = [_skin(skin, plant) for skin in table.get("skins", ())]
     cords = [_cord(k, cord, len(names)) for k, cord in enumerate(list(table.get("cords", ()))[:MAX_ENTRIES])]

@@ -107,7 +107,7 @@ def _try(shape: Shape, plant: PlantInfo) -> None:
     for skin, points in zip(shape.skins, skins, strict=True):
         last = max((*skin.triangles, *(k for strip in skin.lines for k in strip)), default=-1)
         if last >= len(points):
-            raise ValueError(f"{skin.name}: expected a point {last}, got {len(points)}")
+            raise ValueError(f"{skin.name}: expected only points that exist, got point {last} of {len(points)}")
     for solid in shape.solids:
         if solid.frame and solid.frame not in frames:
             raise ValueError(f"{solid.name}: there is no frame '{solid.frame}'")

@@ -96,7 +96,7 @@ class Encoder:
             self._process.stdin.write(picture.tobytes())
         except OSError:  # the pipe is broken: its status has the reason
             self.close()
-            raise write_error(self._path, "-o", "FFmpeg ended before the film did") from None
+            raise write_error(self._path, "-o", "FFmpeg ended before it had all pictures of the film") from None
 
     def close(self) -> None:
         """End the film.

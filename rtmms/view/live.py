@@ -87,8 +87,8 @@ class View(Bridge):
         endpoint = plant.telemetry_endpoint
         if self.telemetry and endpoint and endpoint.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
             raise ModelError(
-                f"--telemetry {self.telemetry}: the plant at the exchange two ports below ('{plant.robot}') "
-                f"has its telemetry at '{endpoint}'; name the exchange of the right plant with --exchange "
+                f"--telemetry {self.telemetry}: expected the telemetry of the plant with its exchange at PORT - 2 "
+                f"('{plant.robot}'), which is '{endpoint}'; name the exchange of the right plant with --exchange "
                 "ENDPOINT"
             )
 

@@ -203,7 +203,9 @@ def _try(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Array]) -> 
     bent = [surface for surface in visual.surfaces if surface.vertices is None]
     for surface, vertices in zip(bent, visual.bent(frames, skins), strict=True):
         if len(surface.faces) and surface.faces.max() >= len(vertices):
-            raise ValueError(f"{surface.name}: expected a point {surface.faces.max()}, got {len(vertices)}")
+            raise ValueError(
+                f"{surface.name}: expected only points that exist, got point {surface.faces.max()} of {len(vertices)}"
+            )
     for surface in visual.surfaces:
         if surface.vertices is not None and surface.frame and surface.frame not in frames:
             raise ValueError(f"{surface.name}: there is no frame '{surface.frame}'")

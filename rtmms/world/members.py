@@ -369,8 +369,8 @@ def read(robots: Any) -> tuple[Member, ...]:
             first = owner.setdefault(id(unwrapped(item.robot)), item.name)
             if first != item.name:
                 raise ModelError(
-                    f"world: robot '{item.name}': expected a plant of its own, got that of '{first}', whose state it "
-                    "would step; make another plant"
+                    f"world: robot '{item.name}': expected a plant object of its own, got the one of '{first}'; make "
+                    "another plant"
                 )
     return result
 

@@ -111,7 +111,7 @@ def test_path_predictive_and_the_report_have_the_same_nearest_point_up_to_the_en
 
 
 def test_points_that_coincide_are_refused_by_their_number_and_others_are_not() -> None:
-    with pytest.raises(ModelError, match="waypoint 3 is where waypoint 2 is"):
+    with pytest.raises(ModelError, match="waypoint 3: expected another place than waypoint 2"):
         course("waypoints", waypoints="0 0 0; 1 0 0; 1 0 0; 2 0 0")
     straight = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 0], [2, 0, 0]])
     k, s, off = nearest_on(straight, np.array([0.0, 1, 1, 2]), np.array([1.5, 0.5, 0.0]), 0.9, REACH_M)

@@ -89,7 +89,7 @@ def test_the_complex_step_agrees():
     scale = np.max(np.abs(exact.a))
     np.testing.assert_allclose(step.a, exact.a, atol=1e-5 * scale)  # the coasting eel slows down as it goes
     np.testing.assert_allclose(step.b, exact.b, atol=1e-5 * np.max(np.abs(exact.b)))
-    with pytest.raises(rtmms.ModelError, match="got one of steps"):
+    with pytest.raises(rtmms.ModelError, match="got a discrete one with steps"):
         step.held(1.0)
 
 

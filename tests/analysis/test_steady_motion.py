@@ -141,7 +141,7 @@ def test_a_plant_with_a_gait_of_its_own_moves_so_with_the_found_amplitude() -> N
 @pytest.mark.parametrize(
     ("robot", "targets", "text"),
     [
-        ("quadrotor", {"depth": 3.0}, "expected a robot in water, got one in 'air'"),
+        ("quadrotor", {"depth": 3.0}, "expected a robot in water, got the medium 'air'"),
         ("quadrotor", {"speed": math.nan}, "speed: expected a finite number in m/s"),
         ("quadrotor", {"speed": ["vx"]}, "see rtmms.analysis.trim"),
         ("quadrotor", {"climb": True}, "climb: expected a finite number"),

@@ -33,7 +33,7 @@ def test_an_address_is_held_against_the_words(word: str, address: tuple[str, int
 def test_without_words_everyone_is_admitted_and_the_user_is_notified() -> None:
     assert Admission(()).admits(("8.8.8.8", 1))
     assert Admission(()).sentence("UDP 127.0.0.1:9002") == (
-        "every program that reaches UDP 127.0.0.1:9002 can drive the robot; peer=HOST:PORT keeps others out"
+        "every program that reaches UDP 127.0.0.1:9002 can drive the robot; give peer=HOST:PORT to admit only that one"
     )
     assert Admission(("127.0.0.1:1",)).sentence("UDP x") == "only 127.0.0.1:1 may drive the robot through UDP x"
 

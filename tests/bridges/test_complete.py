@@ -146,7 +146,7 @@ def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     for parts, text in (
         ("none.py", "there is no file"), ("two.py", "has Bell, Lamp; name one"),
         ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
-        ("deaf.py", r"has Deaf, but none that fits; expected a dataclass .*, with on_state\(state\)"),
+        ("deaf.py", r"expected a dataclass .*, with on_state\(state\) in .*, which has Deaf, but none that fits"),
         ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=text):

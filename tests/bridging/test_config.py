@@ -133,7 +133,7 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         ({"channels": "1"}, "channels: expected CHANNEL:ACTUATOR[:SCALE[:TRIM[:reversed]]], got '1'"),
         ({"channels": "1:a:zero"}, "expected CHANNEL:ACTUATOR"),
         ({"channels": "1:a:0"}, "channel '1': scale must be finite and not 0, got 0.0"),
-        ({"home": "x"}, "home: expected a value in a file"),
+        ({"home": "x"}, "home: expected a table, got a single value"),
         ({"home__lat": "1"}, "unknown parameter of bridge 'thing': home 'lat'; did you mean lat_deg"),
         ({"home__lat_deg": "91"}, "bridge 'thing': home: lat_deg: expected a number from -90 to 90, got 91.0"),
         ({"port__x": "1"}, "port.x: 'port' is not a table"),

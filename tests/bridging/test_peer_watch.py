@@ -249,7 +249,7 @@ def test_the_plant_gets_the_begin_and_the_length_of_a_silence_and_a_person_a_lin
     (silence,) = bench.link.reports[-1]["silences"]
     assert silence[2] is None
     assert 1.9 * 1000 - 100 <= silence[1] <= 1.9 * 1000
-    assert [line for line in bench.lines if "the peer is silent since t =" in line]
+    assert [line for line in bench.lines if "the peer has been silent since t =" in line]
     assert bench.runner.counts["peer_silences"] == 1
     bench.go(1.0, sends_every_s=0.1)
     (silence,) = bench.link.reports[-1]["silences"]

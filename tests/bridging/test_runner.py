@@ -245,7 +245,7 @@ def test_a_plant_that_comes_back_is_found_again(make_host: Callable[..., Host], 
         bridged = Bridged(probe, free_endpoint, stay_s=60.0)
         bridged.start()
         wait(lambda: len(probe.steps) > 3)
-    wait(lambda: any("looking for another one for 60 s" in line for line in bridged.messages))
+    wait(lambda: any("waiting for another plant for 60 s" in line for line in bridged.messages))
     observed = len(probe.steps)
     with Looping(make_host(token=None, exchange=free_endpoint)) as second:
         wait(lambda: len(probe.steps) > observed + 3)
@@ -321,7 +321,7 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
 def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) -> None:
     with Companion(Probe(rate_hz=500.0), make_host) as extra:
         wait(lambda: extra.bridged.messages)
-        assert "without a claim about 100 states a second come" in extra.bridged.messages[0]
+        assert "without a claim the plant sends about 100 states a second" in extra.bridged.messages[0]
     with Companion(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as extra:
         wait(lambda: extra.bridged.counts["states"] > 10)
         assert extra.bridged.messages == []

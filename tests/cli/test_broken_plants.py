@@ -56,7 +56,7 @@ def test_a_plant_that_ends_its_program_does_not_end_ours() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench_module, "Plant", Plant)
-        with pytest.raises(RuntimeError, match=r"the plant ended its program \(sys\.exit, 0\) in step 0"):
+        with pytest.raises(RuntimeError, match=r"the plant called sys\.exit\(0\) in step 0"):
             Bench(steps=3, arrivals=on_time(3))
 
 
@@ -92,7 +92,7 @@ def test_runs_side_by_side_name_an_output_that_changes() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(("kind", "text"), [
     ("Shape", "step 50: output 'x': expected the declared shape (2,) from observe(), got (1,)"),
-    ("Missing", "step 50: output 'x': the plant declares it"), ("Exits", "the plant ended its program (sys.exit, 0)"),
+    ("Missing", "step 50: output 'x': the plant declares it"), ("Exits", "the plant called sys.exit(0)"),
 ])  # fmt: skip
 def test_a_run_ends_as_failed_and_its_log_can_be_read(tmp_path: Path, kind: str, text: str) -> None:
     result = rtmms(tmp_path, "run", f"{FILE}:{kind}", "--controller", "none", "--mode", "free", "--duration", "1",

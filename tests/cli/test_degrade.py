@@ -50,7 +50,7 @@ def test_without_it_a_log_sends_nothing_of_levels(tmp_path: Path) -> None:
             ("manta", "--degrade", "--mode", "lockstep"),
             "--degrade: expected --mode realtime or external",
         ),
-        (("manta", "eel", "--degrade"), "--degrade: expected one robot"),
+        (("manta", "eel", "--degrade"), "--degrade: expected a run of one robot"),
     ],
 )
 def test_where_it_cannot_be_it_is_reported(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--gait", "circle:a=x"), "a must be a finite number, got 'x'"),
         (("purcell", "--gait", "circle:a=nan"), "a must be a finite number, got 'nan'"),
         (("purcell", "--gait", "circle:a=0"), "a must not be 0"),
-        (("purcell", "--gait", "stroke:a=1"), "'stroke' takes no parameters"),
+        (("purcell", "--gait", "stroke:a=1"), "'stroke' has none; remove them"),
         (("purcell", "--gait", "nothing.csv"), "nothing.csv: there is no such file"),
         (("purcell", "--cycles", "0", "--gait", "circle"), "0 is not in the range"),
         (("purcel",), "did you mean purcell"),

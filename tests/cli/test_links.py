@@ -81,7 +81,7 @@ def test_wrong_words_are_refused_with_their_place(
 
 
 def test_two_links_of_a_controller_are_for_times_apart() -> None:
-    with pytest.raises(ModelError, match=r"two links of controller 'a' hold at t = 2 s"):
+    with pytest.raises(ModelError, match=r"two links of controller 'a' overlap at t = 2 s"):
         from_words(["a:loss=0.1", "a:delay_ms=3,from_s=2"])
     assert len(from_words(["a:loss=0.1,until_s=2", "a:delay_ms=3,from_s=2", "b:loss=1"])) == 3
 

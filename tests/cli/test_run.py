@@ -111,7 +111,7 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
         (("--tracking-start", "1"), "--tracking-start 1: expected less than the duration, 1 s"),
         (("--log", "run.csv"), "--log run.csv: expected a name that ends in .mcap, got .csv; rtmms log csv makes"),
         (("--trace", "run.mcap"), "--trace run.mcap: expected a name that ends in .npz, got .mcap"),
-        (("--controller", "swing", "--controller", "swing"), "--controller swing: is given twice"),
+        (("--controller", "swing", "--controller", "swing"), "--controller swing: expected it once, got it twice"),
         (("--controller", "swing", "--controller", "swing:amplitude=0.5"), "controller 'swing' is given twice"),
     ],
 )
@@ -249,7 +249,7 @@ def test_a_controller_that_crashes_at_the_start_is_named_with_its_last_words(tmp
 def test_two_controllers_that_want_the_same_actuator_cannot_start(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--controller", "die:at_s=9", "--quiet")
     assert result.status == 1
-    assert "actuator 'torque' is held by '" in result.err
+    assert "actuator 'torque' is claimed by peer '" in result.err
 
 
 @pytest.mark.full
@@ -473,7 +473,7 @@ def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Pat
 def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
     result = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
     assert result.status == 130
-    assert [line for line in result.err.splitlines() if "looking for a steady motion" not in line] == []
+    assert [line for line in result.err.splitlines() if "searching for a steady motion" not in line] == []
 
 
 @pytest.mark.full

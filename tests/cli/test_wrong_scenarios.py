@@ -53,10 +53,10 @@ def held(path: Path) -> None:
 
 WRONG = {
     "a key": (HEAD + "duraton = 3\n", 4, "unknown key 'duraton'; did you mean duration"),
-    "a key in two spellings": (HEAD + "max_misses = 3\nmax-misses = 4\n", 5, "max-misses: the file has this key"),
+    "a key in two spellings": (HEAD + "max_misses = 3\nmax-misses = 4\n", 5, "max-misses: expected this key once"),
     "an expectation of a vector": (
         HEAD + '[expect]\n"final.position" = "> 0"\n', 5,
-        "'final.position' has several numbers; expected one of them, as final.position[0]",
+        "'final.position' has several numbers; expected one of them, such as final.position[0]",
     ),
     "an event's key of the robot's own controller": (
         HEAD + '[[event]]\nat_s = 1.0\nset = { "gait.frequency" = 1.0 }\n', 4,

@@ -226,7 +226,7 @@ def test_bits_and_commands() -> None:
     rod.restore(stored)
     rod.step(np.ones(6))
     assert rod.snapshot() == once
-    with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
+    with pytest.raises(rtmms.ModelError, match="expected a snapshot of the present model, step, version"):
         plane(4).restore(stored)
     assert isinstance(rod, rtmms.plant.protocol.Plant)
 
@@ -247,7 +247,7 @@ def test_a_rollout_has_the_bits_of_single_steps() -> None:
 def test_a_step_that_fails_leaves_the_last_state_without_a_load() -> None:
     rod = plane(3, dt=10.0)
     stored = rod.state.copy()
-    with pytest.raises(rtmms.DivergedError, match="joint_velocity ran away"):
+    with pytest.raises(rtmms.DivergedError, match="joint_velocity grew without bound"):
         rod.step(np.full(6, 1e300))
     np.testing.assert_array_equal(rod.state, stored)
     assert not rod.push.any()

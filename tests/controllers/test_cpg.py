@@ -181,6 +181,6 @@ def test_rates_are_those_of_the_angles() -> None:
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("name", ["amplitude", "phase", "bias", "incidence"])
 def test_an_eel_has_no_sides(side: str, name: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=f"{side}_{name}_deg: it is of the manta, an eel has no sides"):
+    with pytest.raises(rtmms.ModelError, match=f"{side}_{name}_deg: expected none for an eel"):
         Cpg(**{f"{side}_{name}_deg": 10.0}).start(EEL)
     Cpg(**{f"{side}_{name}_deg": 10.0}).start(PLANT)

@@ -93,7 +93,7 @@ def test_a_start_in_another_direction_is_refused() -> None:
         turned = outputs | {"quaternion": [c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]}
         state = State({"step": 0, "timestamp": 0.0, "outputs": turned}, info)
         if refused:
-            with pytest.raises(rtmms.ModelError, match=r"got a start turned by \d+ deg; start it with heading_deg = 0"):
+            with pytest.raises(rtmms.ModelError, match=r"got one turned by \d+ deg; start with heading_deg = 0"):
                 lqr.update(state)
         else:
             lqr.update(state)
@@ -102,5 +102,5 @@ def test_a_start_in_another_direction_is_refused() -> None:
 def test_a_cost_or_a_step_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(rtmms.ModelError, match="controller 'lqr': word: expected"):
         Lqr(word=0.0)
-    with pytest.raises(rtmms.ModelError, match=r"expected a stroke of 0\.04 s to be whole steps"):
+    with pytest.raises(rtmms.ModelError, match=r"expected a stroke of 0\.04 s to be a whole number of steps"):
         Lqr().start(replace(info_of(moth.load()), dt=1.7e-3))

@@ -162,7 +162,7 @@ def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
         (unit("t", "days since 2000-01-01"), "t: expected the unit s, got 'days since"),
         (lambda file: setattr(file.variables["z"], "positive", "down"), "z: expected values that grow upwards"),
         (still, "expected velocities u, v, w, got none"),
-        (foreign, "u: expected dimensions that are those of t, x, y, z, each once, got"),
+        (foreign, "u: expected at most one dimension for each of t, x, y, z, and no other, got"),
     ):
         write_netcdf(tmp_path / "flow.nc", change=change)
         with pytest.raises(rtmms.ModelError, match=re.escape(text)):

@@ -131,7 +131,7 @@ def test_tables_and_frames(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("chosen", "text"), [
-    ({"model": 3}, "identify: model: expected a name or file"),
+    ({"model": 3}, "identify: model: expected a name or a file"),
     ({"recordings": [5]}, "recording 1: expected a file, a log, a mapping"),
     ({"fit": "mas_kg"}, "did you mean mass_kg"),
     ({"fit": "first_rad", "bounds": {"first_rad": (2.0, 1.0)}}, "expected LOW:HIGH with LOW < HIGH"),
@@ -250,7 +250,7 @@ def test_the_frequency_of_a_drive() -> None:
     data = Reader(pendulum, {}, at_rest=True).read_all([recording(swing(777, 1.37))])[0]
     assert drive_frequency(data, "here") == pytest.approx(1.37, rel=1e-4)
     still = Reader(pendulum, {}, at_rest=True).read_all([recording(np.ones((300, 1)))])[0]
-    with pytest.raises(ModelError, match="frequency_hz: expected the frequency of the drive, as the commands"):
+    with pytest.raises(ModelError, match="expected the frequency of the drive, got none, and the"):
         drive_frequency(still, "here")
 
 
@@ -300,7 +300,7 @@ def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
     watch.iterated = late
     result = fit_and_assess(recordings, asked, Settings(), watch)
     assert result.report["note"].startswith("the time budget of 0 s ended the search after 2 iterations")
-    with pytest.raises(ModelError, match=r"--budget 0: the time was over before the first step"):
+    with pytest.raises(ModelError, match=r"--budget 0: expected time for at least one iteration"):
         fit_and_assess(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
 
 

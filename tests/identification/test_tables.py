@@ -103,7 +103,7 @@ def test_a_sensor_that_is_stuck_is_named() -> None:
 
 def test_a_time_in_ms_and_lost_rows_are_warned_of() -> None:
     data = columns(0.01, 60)
-    with pytest.warns(RtmmsWarning, match=r"table: rows are 10 s apart and a step has 0\.01 s.*expected time in s"):
+    with pytest.warns(RtmmsWarning, match=r"rows are 10 s apart and a step has 0\.01 s.*the column time is in s"):
         recording(data | {"time": 1000.0 * data["time"]}, 0.01)
     data = columns(0.01)
     rows = np.r_[0:200, 350:ROWS]

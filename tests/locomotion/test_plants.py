@@ -48,7 +48,7 @@ def test_a_snapshot_goes_on_with_the_same_bits(name: str) -> None:
     assert ends[0] == ends[1]
     plant.reset()
     np.testing.assert_array_equal(plant.observe()["position"], [0.0, 0.0, plant.start_height])
-    with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
+    with pytest.raises(rtmms.ModelError, match="expected a snapshot of the present model, step, version"):
         rtmms.load(name, dt=2e-3).restore(stored)
 
 

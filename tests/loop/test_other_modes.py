@@ -174,7 +174,7 @@ def test_snapshot_and_restore_by_request() -> None:
         ("reset", {"sed": 7}, "unknown argument of the request reset 'sed'; did you mean seed?"),
         ("step", {"foo": 1}, "unknown argument of the request step 'foo'; known: count"),
         ("pause", {"foo": 1}, "unknown argument of the request pause 'foo'; there is none"),
-        ("restore", {}, "restore: state must be what a snapshot gave (base64 text), got none"),
+        ("restore", {}, "restore: state: expected the base64 text that a snapshot returned, got none"),
         ("restore", {"state": 3}, "got int"),
         ("restore", {"state": "%%"}, "got text that is not base64"),
         ("restore", {"state": ""}, "got empty text"),

@@ -116,7 +116,7 @@ def test_courses_are_what_they_state() -> None:
     ("waypoints", {"waypoints": "0 0 0; nan 0 0"}, "waypoint 2: expected three finite numbers"),
     ("waypoints", {"waypoints": "0 0 0; 1 0"}, "waypoint 2: expected three finite numbers"),
     ("waypoints", {"waypoints": "0 0 0"}, "two waypoints or more"),
-    ("waypoints", {"waypoints": "0 0 0; 0 0 0"}, "waypoint 2 is where waypoint 1 is"),
+    ("waypoints", {"waypoints": "0 0 0; 0 0 0"}, "waypoint 2: expected another place than waypoint 1"),
     ("helix", {"radius_m": -1.0}, "radius_m: expected a number"),
     ("helix", {"rise_m": float("inf")}, "rise_m: expected a finite number"),
     ("helixx", {}, "did you mean helix"),

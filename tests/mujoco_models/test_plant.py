@@ -140,7 +140,7 @@ def test_set_has_the_effect_of_building_with_it(tmp_path: Path, change: dict[str
     np.testing.assert_array_equal(changed.data.qpos, built.data.qpos)
     np.testing.assert_array_equal(changed.data.qvel, built.data.qvel)
     assert changed.parameters == built.parameters
-    with pytest.raises(ModelError, match="another model"):
+    with pytest.raises(ModelError, match="a snapshot of the present model"):
         built.restore(plain.snapshot())
     built.restore(changed.snapshot())
 

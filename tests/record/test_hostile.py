@@ -199,7 +199,7 @@ def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, a
     path = tmp_path / "run.parquet"  # a log all the same
     path.write_bytes(sound.read_bytes())
     more = [str(path)] if "-o" in arguments else []
-    with pytest.raises(ModelError, match="which is read; expected another name"):
+    with pytest.raises(ModelError, match="expected another file than the input"):
         program.main(["log", arguments[0], str(path), *arguments[1:], *more], standalone_mode=False)
     assert path.read_bytes() == sound.read_bytes()
 
@@ -504,14 +504,14 @@ def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
 
 
 SCENARIOS = [
-    ('log = "../precious.mcap"', "below the folder that it runs in"),
-    ('log = "/tmp/precious.mcap"', "below the folder that it runs in"),
+    ('log = "../precious.mcap"', "in the folder that the scenario runs in"),
+    ('log = "/tmp/precious.mcap"', "in the folder that the scenario runs in"),
     ('log = ".bashrc"', "expected a name that ends in .mcap"),
     ('trace = "mine.npz"', "rtmms did not make"),
     ('figure = "photo.png"', "rtmms did not make"),
     ('force = true\nlog = "a.mcap"', "force: is an option of the command line alone"),
-    ('[[bridge]]\nname = "mqtt"\npassword_file = "../id_rsa"', "below the folder that it runs in"),
-    ('[[bridge]]\nname = "zenoh"\nzenoh_config = "~/z.json5"', "below the folder that it runs in"),
+    ('[[bridge]]\nname = "mqtt"\npassword_file = "../id_rsa"', "in the folder that the scenario runs in"),
+    ('[[bridge]]\nname = "zenoh"\nzenoh_config = "~/z.json5"', "in the folder that the scenario runs in"),
 ]
 
 

@@ -263,7 +263,7 @@ def test_as_a_plant():
     plant.step(command)
     plant.reset(seed=3)
     assert plant.snapshot() == fresh
-    with pytest.raises(rtmms.ModelError, match="another model"):
+    with pytest.raises(rtmms.ModelError, match="a snapshot of the present model"):
         eel.load(dt=1e-3, c1=0.02).restore(eel.load(dt=1e-3, density_kg_m3=900.0).snapshot())
     with pytest.raises(ValueError, match=r"command must have shape \(36,\), got \(3,\)"):
         plant.step(np.zeros(3))
@@ -286,7 +286,7 @@ def test_as_a_plant():
         ({"dt": math.inf}, "dt must be finite"),
         ({"joints": True}, "joints must be a number, got True"),
         ({"preset": "papers"}, "unknown eel preset 'papers'; did you mean paper"),
-        ({"command": "torque"}, "command=torque needs drive=torque"),
+        ({"command": "torque"}, "command=torque: expected drive=torque"),
         (
             {"integrator": "rk5"},
             "integrator must be one of rk4, implicit1, implicit2, abam, got 'rk5'",

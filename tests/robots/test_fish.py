@@ -167,7 +167,7 @@ def test_sections_without_area_and_other_impossible_fish_are_refused():
         ({"flow": "file"}, "flow=file needs flow_file"),
         ({"flow": "file", "flow_file": "no.npz"}, "no.npz: there is no such file"),
         ({"width": 0.0}, "width must be > 0"),
-        ({"core": 0.0}, "core must be > 0"),
+        ({"core": 0.0}, "core: expected a number > 0"),
         ({"preset": "alive"}, "fish preset"),
     ):
         with pytest.raises(rtmms.RtmmsError, match=why):

@@ -211,7 +211,7 @@ def test_hovers_from_its_orbit(arguments, key):
 
 def test_hover_of_other_parameters_is_found(capsys):
     plant = moth.load(chord_m=30e-3)
-    assert "looking for the moth's hovering orbit" in capsys.readouterr().err
+    assert "searching for the moth's hovering orbit" in capsys.readouterr().err
     start = plant.vector.copy()
     for _ in range(40):
         plant.step(NONE)

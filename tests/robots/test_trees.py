@@ -264,7 +264,7 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
         (":number", {}, "expected a plant, a class or a function, got 3"),
         (":wrong", {}, "expected a plant, got a int without reset"),
         (":broken", {}, r"line 18: ZeroDivisionError: division by zero"),
-        ("", {}, r"expected FILE.py:NAME, .* got no name: .*mine.py:robot"),
+        ("", {}, r"expected FILE.py:NAME with .* got no NAME; the file has: .*mine.py:robot"),
     ],
 )
 def test_what_a_file_cannot_be(mine: str, word: str, chosen: dict[str, Any], text: str) -> None:

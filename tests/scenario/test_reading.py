@@ -96,7 +96,7 @@ def test_faults_of_a_target_that_overlap_are_refused(
 ) -> None:
     """The end of one would end the other: a target has one fault."""
     both = [("left.front", 1.0, 3.0), ("left.front", *other)]
-    with pytest.raises(ModelError, match=r"'left\.front' has another fault at t = .*expected times apart"):
+    with pytest.raises(ModelError, match=r"'left\.front' has another fault at t = .*expected separate times"):
         read(write(tmp_path, faults(*(reversed(both) if other_first else both))))
     read(write(tmp_path, faults(both[0], ("left.back", *other))))
 
@@ -143,7 +143,7 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
     ("text", "line", "message"),
     [
         ("mode = 1\n", 1, "robot: expected a text"),
-        ("robot = 3", 1, 'robot: expected a text as "manta", got 3'),
+        ("robot = 3", 1, 'robot: expected a text such as "manta", got 3'),
         (HEAD + "moed = 1", 3, "unknown key 'moed'; did you mean mode"),
         (HEAD + "[mode]\na = 1", 3, "mode: expected a single value, got a table"),
         (HEAD + "[parameter]\na = 1", 3, "did you mean parameters"),
@@ -170,7 +170,7 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
         (HEAD + "[[event]]\nat_s = 1\nset = { c = 1 }\nuntil_s = 2", 6, "until_s: expected a fault with it"),
         (HEAD + "[sensors]\nprofile = 3", 4, "sensors.profile: expected a text, got 3"),
         (HEAD + "[sensors]\nimu = 3", 4, "sensors.imu: expected a table [sensors.imu], got 3"),
-        (HEAD + "[expect]\na = 3", 4, "expect: a: expected a text as '<= 0.03'"),
+        (HEAD + "[expect]\na = 3", 4, "expect: a: expected a text such as '<= 0.03'"),
         (HEAD + '[expect]\na = "~ 3"', 4, "with one of <=, >=, ==, !=, <, >, got '~ 3'"),
         (HEAD + '[expect]\na = "< fast"', 4, "expected a number after <, got 'fast'"),
         (HEAD + '[expect]\na = "< nan"', 4, "expected a finite number"),

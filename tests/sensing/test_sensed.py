@@ -277,7 +277,7 @@ def test_another_snapshot_is_refused(blob: bytes) -> None:
             {"encoder": {"of": "rod_agle"}},
             "sensor encoder: of: unknown output 'rod_agle'; did you mean rod_angle",
         ),
-        ("ideal", {"encoder": {"of": "shape"}}, "expected a vector, 'shape' has the shape (2, 2)"),
+        ("ideal", {"encoder": {"of": "shape"}}, "expected a vector, got 'shape' of shape (2, 2)"),
         ("ideal", {"mag": {"year": 1900.0}}, "sensor mag: "),
     ],
 )

@@ -57,7 +57,7 @@ def test_values_that_no_table_holds_are_refused(word: Any) -> None:
 def test_seeds_without_end_and_too_many_axes_are_refused() -> None:
     with pytest.raises(ModelError, match="seed: expected at most 10,000,000 values"):
         read_axis("--vary", "seed", "0:1e15", "sobol")
-    with pytest.raises(ModelError, match="expected at most 64 things that differ, got 65"):
+    with pytest.raises(ModelError, match="expected at most 64 varied parameters, got 65"):
         study(*(f"p{k}=0:1" for k in range(65)), method="sobol", samples=2)
 
 
@@ -94,7 +94,7 @@ def test_a_table_agrees_and_the_line_replaces_it() -> None:
 @pytest.mark.parametrize(
     ("over", "more", "text"),
     [
-        ((), {}, "nothing differs"),
+        ((), {}, "expected at least one parameter to vary"),
         (("damping",), {}, "expected KEY="),
         (("swng.amplitude=1,2",), {}, "unknown controller 'swng'; did you mean swing"),
         (("damping=1,2",), {"samples": 4, "method": "grid"}, "samples: expected method sobol or lhs"),

@@ -156,7 +156,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
         (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
         (("--vary", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
         (("--vary", "damping=1,2", "-o", "own.parquet"), "the file is not a Parquet file"),
-        ((), "nothing differs"),
+        ((), "expected at least one parameter to vary"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_runs(

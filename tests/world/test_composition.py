@@ -189,5 +189,5 @@ def test_each_kind_of_parameter_differs_between_runs(plant: Any) -> None:
 def test_a_fault_is_no_number_that_differs_between_runs(plant: Any) -> None:
     faults = [name for name in describe_plant(plant).settable or () if name.startswith("fault.")]
     for name in faults[:3]:
-        with pytest.raises(rtmms.ModelError, match="expected a parameter of the robot; faults and levels have no"):
+        with pytest.raises(rtmms.ModelError, match="got a fault or a level, which has no"):
             rtmms.rollout(plant, commands_of(plant, 1), outputs=(), parameters={name: np.array([1.0, 2.0])})

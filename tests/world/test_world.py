@@ -167,8 +167,8 @@ TOY = Toy()
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ([("one", TOY), ("two", TOY)], "robot 'two': expected a plant of its own, got that of 'one'"),
-        ([("one", TOY), ("two", Faulty(TOY))], "robot 'two': expected a plant of its own, got that of 'one'"),
+        ([("one", TOY), ("two", TOY)], "robot 'two': expected a plant object of its own, got the one of 'one'"),
+        ([("one", TOY), ("two", Faulty(TOY))], "robot 'two': expected a plant object of its own, got the one of 'one'"),
         ([("one", "manta"), ("one", "eel")], "two robots have the name 'one'"),
         ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
         ([("a.b", "manta")], "expected a letter, then letters"),

@@ -183,5 +183,6 @@ def _name_left_out(scenario: Scenario) -> None:
     ]
     if names:
         print_text(
-            f"rtmms: {scenario.path}: {', '.join(names)}: of a single run; the study does not write it", err=True
+            f"rtmms: {scenario.path}: {', '.join(names)}: ignored, as only single runs write these files, not studies",
+            err=True,
         )

@@ -164,7 +164,7 @@ def plan(
             f"--degrade: expected --mode {' or '.join(TIMED)}, got {option_values['mode']}, which has no schedule"
         )
     if option_values.get("degrade") and robots:
-        raise ModelError("--degrade: expected one robot, got several on one clock")
+        raise ModelError("--degrade: expected a run of one robot, got several")
     if robots:
         parameters = shared_out(robots, parameters, option_values)
         failing(parameters["robots"], faults)
@@ -208,7 +208,10 @@ def _refuse_twice(controllers: Sequence[str]) -> None:
     """Raise ModelError for the same words twice, as both would claim the same actuators."""
     for k, word in enumerate(controllers):
         if word in controllers[:k]:
-            raise ModelError(f"--controller {word}: is given twice; expected controllers of different actuators")
+            raise ModelError(
+                f"--controller {word}: expected it once, got it twice; two controllers cannot command the same "
+                "actuators"
+            )
 
 
 def _refuse_ending(path: Path, option: Option) -> None:

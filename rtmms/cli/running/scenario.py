@@ -307,7 +307,8 @@ def _judge_foreign(built: Any, files: Mapping[str, str], word: str, folders: Col
     option = "--bridge" if _is_bridge(built) else "--controller"
     for key, text in built.beyond().items() if _is_bridge(built) else ():
         raise ModelError(
-            f"{key}: a scenario reaches this machine only; '{text}' is named on the command line ({option})"
+            f"{key}: expected a value that reaches no other machine, as in every scenario, got '{text}'; give it on "
+            f"the command line ({option})"
         )
     options = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
     for key, kind in files.items():
@@ -317,8 +318,8 @@ def _judge_foreign(built: Any, files: Mapping[str, str], word: str, folders: Col
         path = (Path.cwd() / file).resolve()
         if file.startswith("~") or not any(path.is_relative_to(folder) for folder in folders):
             raise ModelError(
-                f"{key}: a scenario names files below the folder that it runs in, got '{file}'; others are named on "
-                f"the command line ({option})"
+                f"{key}: expected a file in the folder that the scenario runs in, or below it, got '{file}'; name "
+                f"other files on the command line ({option})"
             )
 
 
@@ -415,7 +416,7 @@ def check_expectations(scenario_data: Scenario, plant: Plant, report: Mapping[st
             continue
         if has(soon, f"{item.source}[0]"):
             raise scenario_data.fault(
-                f"expect: '{item.source}' has several numbers; expected one of them, as {item.source}[0]",
+                f"expect: '{item.source}' has several numbers; expected one of them, such as {item.source}[0]",
                 "expect", item.name,
             )  # fmt: skip
         near = get_close_matches(item.source.partition("[")[0], sorted(_names(soon)), 3)

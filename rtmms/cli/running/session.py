@@ -359,7 +359,7 @@ class Session:
             except RtmmsError:
                 raise
             except SystemExit as end:
-                raise RtmmsError(f"the plant ended its program (sys.exit, {end.code!r}) before the run") from None
+                raise RtmmsError(f"the plant called sys.exit({end.code!r}) before the run; remove the call") from None
             except Exception as fault:
                 if not is_file(plan.robot):
                     raise

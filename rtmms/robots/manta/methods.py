@@ -29,8 +29,8 @@ def _checked(tableau: Tableau) -> Tableau:
     leads = [float(tableau.matrix[i, i - 1]) for i in range(1, len(tableau.c))]
     if np.any(tableau.matrix * (1.0 - before)) or tableau.c[0] != 0.0 or list(tableau.c[1:]) != leads:
         raise ValueError(
-            "tableau: expected stages that each depend only on the one before, with its full weight, and the "
-            "first at the start"
+            "tableau: expected stages that each depend only on the one before (c_i = a_(i,i-1)), and a first stage "
+            "with c = 0"
         )
     if not set(tableau.c[1:]) <= {0.5, 1.0}:
         raise ValueError("tableau: expected stages at the middle or the end of the step, where the rods are computed")

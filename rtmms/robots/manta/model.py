@@ -323,6 +323,6 @@ def check_coupling(model: MantaModel, state: Array, work: Array, account: Callab
         if radius >= 1.0:
             off = "turn added_mass off or " if model.links[ADDED].any() else ""
             raise ModelError(
-                f"coupling sequential: would be unstable, the spectral radius of M_b^-1 M_A is {radius:.3g} and must "
-                f"be below 1; use coupling iterated or monolithic ({off}make the body heavier otherwise)"
+                f"coupling sequential: expected a spectral radius of M_b^-1 M_A below 1, got {radius:.3g}, which is "
+                f"unstable; use coupling iterated or monolithic, or {off}make the body heavier"
             )

@@ -481,7 +481,10 @@ class Manta(KernelPlant):
         p, before = self.parameters, self._state.copy()
         state = self._state.copy()
         if p.body == "fixed" and not provided.keys().isdisjoint(_PLACES[:4]):
-            raise ModelError("manta: place: expected only rods and joints with body=fixed")
+            raise ModelError(
+                "manta: place: expected only angles of rods and joints with body=fixed, got a pose or velocity of the "
+                "body"
+            )
         read_pose("manta: place", provided, state[lay.POSITION : lay.POSITION + 7], state[lay.TWIST : lay.TWIST + 6])
         rods = state[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         if "rod_angle" in provided:
@@ -501,7 +504,10 @@ class Manta(KernelPlant):
         self._state[:] = state
         if self._settle():
             self._state[:] = before
-            raise ModelError("manta: place: the support is singular at these rod angles")
+            raise ModelError(
+                "manta: place: rod_angle: expected angles that the support can follow, got angles at which it is "
+                "singular"
+            )
 
     def compiled_outputs(self) -> CompiledOutputs | None:
         """Return the outputs as compiled code computes them (rtmms.plant.HasCompiledOutputs).
@@ -748,7 +754,10 @@ class Manta(KernelPlant):
         self._state[lay.POSITION + 2] = self.start_height
         self._state[lay.QUATERNION] = 1.0
         if not move_supports(self.model.finned, self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):
-            raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
+            raise ModelError(
+                "support_length_m: expected a length that is possible with both rods at 0, got one at which the "
+                "mechanism is singular"
+            )
 
     def _advance(self) -> int:
         """Take one step under self._command; return its status."""

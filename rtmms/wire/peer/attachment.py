@@ -402,7 +402,7 @@ class Attachment:
         """Return the error after the time-out."""
         place, hint = self.terms.exchange, handshake.hint()
         if hint:
-            return NotConnectedError(f"no plant let us in at '{place}' within {timeout_s:g} s: {hint}", "key")
+            return NotConnectedError(f"no plant admitted this peer at '{place}' within {timeout_s:g} s: {hint}", "key")
         why = MUTE if handshake.mute else "is one running (rtmms serve ROBOT)?"
         return NotConnectedError(f"no plant answered at '{place}' within {timeout_s:g} s; {why}")
 

@@ -60,7 +60,10 @@ def read_message(frame: bytes) -> dict[str, Any]:
         and (applied is None or type(applied) is dict)
     ):
         return message
-    raise Refusal(Reason.WRONG_TYPE, f"{message['type']}: a field has another type than docs/protocol.md lists")
+    raise Refusal(
+        Reason.WRONG_TYPE,
+        f"{message['type']}: expected fields of the types in docs/protocol.md, got one of another type",
+    )
 
 
 def _few(applied: dict[str, Any]) -> bool:

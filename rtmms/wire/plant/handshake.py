@@ -510,7 +510,8 @@ class Ticks:
         if ticker is not peer:
             if ticker is not None and ticker.state is LIVE:
                 raise Refusal(
-                    Reason.NOT_CLAIMED, f"tick: peer '{ticker.name}' sends the ticks of this plant; expected one ticker"
+                    Reason.NOT_CLAIMED,
+                    f"tick: expected one peer that sends ticks, got a second; peer '{ticker.name}' sends them already",
                 )
             self._peers.let_tick(peer)
         if not peer.tick_seq < seq < 1 << 63:

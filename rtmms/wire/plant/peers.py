@@ -645,13 +645,16 @@ class Peers:
         for name, i in index.items():
             for other in self.all:
                 if i in other.actuators and other.state is not DEAD and other.exchange_id != exchange_id:
-                    raise Refusal(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
+                    raise Refusal(
+                        Reason.CLAIM_HELD, f"hello: actuator '{name}' is claimed by peer '{other.name}' already"
+                    )
         if hello.ticks:
             for other in self.all:
                 if other.ticks and other.state is not DEAD and other.exchange_id != exchange_id:
                     raise Refusal(
                         Reason.CLAIM_HELD,
-                        f"hello: peer '{other.name}' sends the ticks of this plant; expected one ticker",
+                        f"hello: expected one peer that sends ticks, got a second; peer '{other.name}' sends them "
+                        "already",
                     )
         earlier = self.by_exchange_id.get(exchange_id)
         if earlier is not None:

@@ -120,9 +120,11 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
     """
     ahead, maximum = step - now, max(MAX_AHEAD_STEPS, delay)
     if ahead > maximum:
-        raise Refusal(Reason.TOO_EARLY, f"command: step {peer_text(step)} is more than {maximum} ahead of the plant")
+        raise Refusal(
+            Reason.TOO_EARLY, f"command: step {peer_text(step)} is more than {maximum} steps ahead of the plant"
+        )
     if -ahead > behind:
-        raise Refusal(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
+        raise Refusal(Reason.TOO_LATE, f"command: step {step} is more than {behind} steps behind the plant")
     return ahead
 
 

@@ -98,7 +98,7 @@ def not_a_message(kind: str, cap: int) -> Refusal:
         The refusal, not raised.
     """
     if kind == OVERSIZE:
-        return Refusal(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+        return Refusal(Reason.OVERSIZE, f"expected a message of at most {cap} bytes here, got more")
     return Refusal(Reason.MALFORMED, "a message is one frame here")
 
 
@@ -336,7 +336,7 @@ def decode(
     """
     size = len(frame)
     if size > cap:
-        raise Refusal(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+        raise Refusal(Reason.OVERSIZE, f"expected a message of at most {cap} bytes here, got more")
     try:
         message = (
             _unpack(frame)

@@ -781,7 +781,7 @@ class Alarm:
     def __init__(self) -> None:
         """Create the timer."""
         if sys.platform != "linux":
-            raise OSError("timerfd: Linux only")
+            raise OSError("timerfd: expected Linux, got another system")
         libc = ctypes.CDLL(None, use_errno=True)
         self._settime = libc.timerfd_settime
         self._settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]

@@ -306,7 +306,7 @@ class Reader:
         self.identity = properties.get(b"identity", b"")
         kind = properties.get(b"socket-type", b"")
         if kind not in self._welcome:
-            raise ZmtpError(f"expected another kind of socket here, got {kind[:16]!r}")
+            raise ZmtpError(f"expected a socket type that fits this endpoint, got {kind[:16]!r}")
         self.ready = True
 
 

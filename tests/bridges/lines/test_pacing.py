@@ -72,7 +72,7 @@ def test_a_reset_that_never_comes_is_given_up_while_the_plant_steps_on(clock: li
         pacer.tick(clock[0])
         clock[0] += 1.0
     assert not pacer.resetting
-    assert sum("has not done the requested reset" in line for line in bridge.io.messages) == 1
+    assert sum("did not carry out the requested reset" in line for line in bridge.io.messages) == 1
     pacer.go(1)
     newest = pacer.newest
     assert newest is not None

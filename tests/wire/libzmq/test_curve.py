@@ -144,7 +144,7 @@ def test_an_unlisted_key_is_notified_at_once(running: Looping, folder: Path) -> 
 def test_another_plants_key_is_not_answered(running: Looping, folder: Path, tmp_path: Path) -> None:
     make_keys(tmp_path / "other")
     shutil.copy(folder / "client.key_secret", tmp_path / "other")
-    with pytest.raises(NotConnectedError, match=r"let us in .*within 0.5 s: is server.key the one of this plant"):
+    with pytest.raises(NotConnectedError, match=r"admitted this peer at .*: is server.key the one of this plant"):
         rtmms.connect(running.host.exchange, keys=tmp_path / "other", timeout_s=0.5)
 
 

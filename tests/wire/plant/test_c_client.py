@@ -137,7 +137,10 @@ def test_it_reports_why_it_is_refused(
     ):
         next(link)
         result = run(client, tmp_path, running.host.exchange)
-        assert (result.status, "refused: hello: actuator 'left.front' is held by 'first'" in result.err) == (1, True)
+        assert (
+            result.status,
+            "'left.front' is claimed by peer 'first' already" in result.err,
+        ) == (1, True)
         link.close()
         (tmp_path / "rtmms").rename(tmp_path / "hidden")
         result = run(client, tmp_path, running.host.exchange)

@@ -91,7 +91,7 @@ def test_only_one_ticks_until_it_sends_bye(host: Host, make_raw: Callable[[Host]
     first, second = make_raw(host).join([], "first", ticks=True), make_raw(host)
     refusal = second.hello([], "second", ticks=True)
     assert (refusal["code"], refusal["text"]) == (
-        "claim_held", "hello: peer 'first' sends the ticks of this plant; expected one ticker",
+        "claim_held", "hello: expected one peer that sends ticks, got a second; peer 'first' sends them already",
     )  # fmt: skip
     driver = make_raw(host).join(["*"], "driver")
     tick(driver, 1)
