@@ -142,7 +142,7 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "gravity_m_s2=9:1"), "unknown key of --prior"),
     (("pool.csv", *MODEL, "--write", "fit.json"), "--write fit.json: expected a name that ends in .toml"),
     (("pool.csv", *MODEL, "-o", "none/fit.html"), "there is no folder 'none'"),
-    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "expected a new name, or an existing preset"),
+    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "a new name, or an existing preset"),
     (("pool.csv", *MODEL, "--write", "new.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
     ((), "expected a log or a table, got none"),
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--columns", "velocity[0]=note"),
