@@ -11,10 +11,11 @@ from math import pi, radians, sin
 import rtmms
 
 
-def main(exchange: str = "tcp://127.0.0.1:9870", seconds: float = 20.0) -> dict[str, float]:
+def main(exchange: str | None = None, seconds: float = 20.0) -> dict[str, float]:
     """Beat both fins for so many simulated seconds; returns what happened."""
     states = late = 0
-    with rtmms.connect(exchange, name="example", claim=["left.*", "right.*"]) as link:
+    address = {} if exchange is None else {"exchange": exchange}  # default: the port of RTMMS_PORT, or 9870
+    with rtmms.connect(**address, name="example", claim=["left.*", "right.*"]) as link:
         print(f"driving {', '.join(link.plant.granted)} of {link.plant.robot} at {1e3 * link.plant.dt:g} ms")
         start = None
         for state in link:

@@ -201,7 +201,8 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
     from rtmms.cli.running.report import to_json_types
 
     home = point.load().__module__
-    for place in (home, f"{home.rpartition('.')[0]}.parameters"):
+    package = home.rpartition(".")[0]
+    for place in (home, *([f"{package}.parameters"] if package else [])):
         result = getattr(import_module(place), name, None) if find_spec(place) is not None else None
         if isinstance(result, Mapping):
             return dict(to_json_types(result))

@@ -16,6 +16,7 @@ from string import Template
 
 import click
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.terminal import print_text
 from rtmms.cli.option_types import KnownName
@@ -61,6 +62,9 @@ def _template_values(kind: str, name: str) -> dict[str, str]:
         raise ModelError(f"name: '{name}' is reserved for an existing package; choose another name")
     if _module_exists(name):
         raise ModelError(f"name: a module '{name}' exists, and the new package would hide it; choose another name")
+    if name in entry_points_of(f"rtmms.{GROUPS[kind]}"):
+        raise ModelError(f"name: expected a new name, got '{name}', an installed {kind}, which the package would hide; "
+                         "choose another name")  # fmt: skip
     title = "".join(part.capitalize() for part in name.split("_") if part) or name
     obj = name if kind == "robot" else title
     return {

@@ -14,7 +14,6 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import Installed, KnownName, NumberType, as_in_run, refuse_preset, settings
 from rtmms.plant.description import describe_plant
-from rtmms.plant.loading import robots
 from rtmms.plant.protocol import CommandedGait, Plant
 
 if TYPE_CHECKING:
@@ -73,9 +72,6 @@ def trim(
     of a robot without a gait of its own, the steady motion under its neutral commands, or its hover in air. The exit
     status is 1 where no motion reaches the targets; the nearest one is printed then.
     """
-    known = robots()
-    if robot not in known:
-        raise UnknownNameError("robot", robot, known)
     parameters = settings(set_)
     for key in ("dt", "preset"):
         if key in parameters:

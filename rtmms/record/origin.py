@@ -565,7 +565,8 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         named.append(("preset", preset))
     for kind, word in named:
         if not trusted:
-            remedy = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
+            by_name = f", or name the file yourself (rtmms run {word} --from ..., rtmms replay ... --robot {word})"
+            remedy = by_name if kind == "robot" else ""
             raise ModelError(
                 f"the log's {kind} '{word}' is a file, which would run as code: if you trust the log, add "
                 f"--trust-log{remedy}"

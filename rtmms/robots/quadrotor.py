@@ -48,7 +48,7 @@ class Quadrotor:
     motor_s: Annotated[float, Parameter("Time constant of a motor's lag.", "s", ge=0)] = 0.05
     max_speed_rad_s: Annotated[float, Parameter("Limit of a rotor's speed.", "rad/s")] = 800.0
     drag_area_m2: Annotated[float, Parameter(
-        "Drag area, coefficient times area, the same from any side.", "m2", ge=0, live=True,
+        "Drag area, coefficient times area, along each body axis.", "m2", ge=0, live=True,
     )] = 0.01
     air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0)] = 1.2
     wind_x_m_s: Annotated[float, Parameter(

@@ -41,6 +41,10 @@ def test_it_works_as_it_is_written(
     ran = process(tmp_path, *arguments)
     assert ran.status == 0, ran.err
     assert "mine" in process(tmp_path, "list").out
+    assert "displace the same mass" not in ran.err
+    if kind in ("robot", "plant"):
+        listed = process(tmp_path, "list", "mine")
+        assert (listed.status, listed.err) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -51,9 +55,11 @@ def test_it_works_as_it_is_written(
         (("new", "plant", "class"), "expected a lower-case Python name"),
         (("new", "plant", "rtmms"), "choose another name"),
         (("new", "plant", "mine", "-o", "nowhere/mine"), "there is no folder 'nowhere'"),
-        (("new", "plant", "here"), "is there already"),
+        (("new", "plant", "here"), "expected a new folder, got one that exists"),
         (("new", "controller", "numpy"), "a module 'numpy' exists, and the new package would hide it"),
         (("new", "bridge", "json"), "a module 'json' exists"),
+        (("new", "robot", "manta"), "got 'manta', an installed robot"),
+        (("new", "controller", "gait"), "got 'gait', an installed controller"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

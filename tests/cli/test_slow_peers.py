@@ -31,6 +31,11 @@ def test_a_slow_answer_has_two_ways_out() -> None:
     )
 
 
+def test_a_few_late_answers_are_not_called_the_time_of_an_answer() -> None:
+    text = advice(peer(late=87, **figures(5800.0)), "controller mine", 1000, PACE)
+    assert text.startswith("controller mine takes 5.8 ms for its late answers (87 of 1000), and a command is due")
+
+
 @pytest.mark.parametrize("usual_us", [700.0, 900.0, 1500.0, 3100.0, 9999.0, 47_000.0])
 @pytest.mark.parametrize("slowest", [1.0, 1.4, 3.0])
 def test_what_it_advises_leaves_room(usual_us: float, slowest: float) -> None:

@@ -16,6 +16,8 @@ _MAX_DEADLINE_SHARE = 0.9
 """Latest deadline of a run, as a share of the period (rtmms.loop.clock.deadline_s)."""
 _SATURATED = 1.2
 """Ratio of a peer's interval of commands to the requested one, from which on it answers without a pause."""
+_MOSTLY_LATE = 0.5
+"""Share of late commands from which on the time of late answers is that of all."""
 _SHARE_OF_WINDOW = 0.5
 """Share of its time below which a peer is not the cause."""
 
@@ -79,7 +81,11 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: PeerPace, delay
         return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
     if reading > typical_s:
         return f"{kind} takes {_time(reading)} to read a state, and {due}: ask for fewer outputs, {ways}"
-    return f"{kind} takes {_time(typical_s)} for an answer, and {due}: {ways}"
+    if ANSWER in figures and peer["late"] < _MOSTLY_LATE * asked:  # a link times late answers only
+        answers = f"its late answers ({peer['late']} of {asked:.0f})"
+    else:
+        answers = "an answer"
+    return f"{kind} takes {_time(typical_s)} for {answers}, and {due}: {ways}"
 
 
 def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: PeerPace) -> str:
