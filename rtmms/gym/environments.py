@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from rtmms.base.errors import ArgumentError, UnknownNameError
+from rtmms.base.errors import ArgumentError, Renamed, UnknownNameError
 from rtmms.gym.episodes import MAX_RUNS, MAX_SEED, Episodes, check_whole
 from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
@@ -65,7 +65,10 @@ def task_of(task_word: Any, reward: Callable[..., Any] | None, more: Mapping[str
         raise ArgumentError(f"gym: task {what}; write this method, or give reward=FUNCTION")
     for name, value in more.items():
         if name.startswith("_") or not hasattr(Task, name):
-            known = [var for var in vars(Task) if not var.startswith("_")]
+            known = [
+                name for name, member in vars(Task).items()
+                if not name.startswith("_") and not isinstance(member, Renamed)
+            ]  # fmt: skip
             raise UnknownNameError("attribute of rtmms.gym.Task", name, known)
         if name == "parameters" and isinstance(value, Mapping):
             value = {**built.parameters, **value}

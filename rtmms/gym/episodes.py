@@ -56,7 +56,7 @@ def _refuse_members(task: Task) -> None:
         value = getattr(task, name)
         if not callable(value):
             raise ArgumentError(f"gym: {name}: expected a function, got {value!r:.60}")
-    for name, maximum in (("step_s", 1e6), ("most", 1e38)):
+    for name, maximum in (("step_s", 1e6), ("max_observation", 1e38)):
         value = getattr(task, name)
         if type(value) is bool or not isinstance(value, (int, float, np.floating)) or not 0.0 < value <= maximum:
             raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {maximum:g}, got {value!r:.60}")

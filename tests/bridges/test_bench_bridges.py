@@ -86,7 +86,7 @@ def test_an_answer_is_to_the_newest_state_of_its_height(behind: int) -> None:
 def test_wrong_words() -> None:
     with pytest.raises(UnknownNameError, match="did you mean mqtt"):
         bridges.main(what="mqt")
-    with pytest.raises(ModelError, match="expected numbers parted by commas, got 'quick'"):
+    with pytest.raises(ModelError, match="expected numbers separated by commas, got 'quick'"):
         bridges.main(what="mqtt", rates="quick")
 
 

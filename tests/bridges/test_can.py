@@ -198,7 +198,7 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
         assert {"Command_torque", "angle"} <= names
         wrong = command(tmp_path, "bridge", "template", "--write-dbc", "x.dbc", "--exchange", exchange)
         assert wrong.status == 2
-        assert "bridge 'template' has no messages that a DBC file lays out" in wrong.err
+        assert "--write-dbc: expected a bridge with messages for a DBC file, such as can, got 'template'" in wrong.err
         wrong = command(tmp_path, "bridge", "can", "--write-dbc", "no/such/robot.dbc", "--exchange", exchange)
         assert wrong.status == 2
         assert "--write-dbc no/such/robot.dbc: there is no folder 'no/such'" in wrong.err
@@ -338,7 +338,7 @@ def test_what_does_not_fit_the_plant(
         ({"signals": {"X": "speed"}}, r"signals and channels: expected dbc=FILE\.dbc with them, got dbc=own"),
         ({"dbc": "none"}, "dbc=none: expected drives=..., got none"),
         ({"drives": (DriveAt(node=1, actuator="a"), DriveAt(node=1, actuator="b"))}, "drives: node 1 is listed twice"),
-        ({"drives": (DriveAt(node=1, actuator="a"),), "claim": ("a",)}, "drives: 'a' is driven by messages as well"),
+        ({"drives": (DriveAt(node=1, actuator="a"),), "claim": ("a",)}, "or in channels or claim, got 'a' in both"),
     ],
 )  # fmt: skip
 def test_wrong_words(arguments: dict[str, Any], text: str) -> None:

@@ -27,7 +27,7 @@ WRONG = {
         "SG_MUL_VAL_ 1 s x 0-1000000000;\n", "SG_MUL_VAL_: expected at most 65536 numbers"),
     "too many words": ("( " * 1_000_001, "expected at most 1000000 words, got 10000"),
     "too many nodes": ("BU_: " + " ".join(f"n{k}" for k in range(5001)) + "\n", "expected at most 5000 nodes, got 500"),
-    "too long": (" " * (4 << 20), "has more than 4 MiB; expected a DBC file"),
+    "too long": (" " * (4 << 20), "expected a DBC file of at most 4 MiB"),
     "brackets": ("[" * 100_000, "dbc: "),
     "nothing of the kind": ("? hello", "dbc: "),
 }  # fmt: skip

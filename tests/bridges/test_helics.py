@@ -248,7 +248,7 @@ def test_two_federates_of_one_name() -> None:
     ("arguments", "message"),
     [
         ({"rate_hz": 10.0}, "period_s"),
-        ({"federate": "{who}"}, "federate: expected text with {robot} and {name} alone"),
+        ({"federate": "{who}"}, "federate: expected text with no placeholders other than {robot} and {name}"),
         ({"broker": "host:99999"}, "broker: expected HOST, HOST:PORT or a broker's name, got 'host:99999'"),
     ],
 )

@@ -195,7 +195,7 @@ def test_without_words_a_plan_fails_and_reports_why(peer: socket.socket) -> None
     (answer,) = [answer for answer in answers(peer) if isinstance(answer, imcpy.PlanControl)]
     assert (answer.type.name, answer.info) == (
         "FAILURE",
-        "no controller steers; give parameter_channels=heading_deg=CONTROLLER.PARAMETER",
+        "expected a controller to steer by, got none; give parameter_channels=heading_deg=CONTROLLER.PARAMETER",
     )
     bridge.close("the test is over")
 

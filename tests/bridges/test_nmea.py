@@ -591,7 +591,7 @@ def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]
         ({"parameter_channels": {"APB.head": "autopilot.heading_deg"}},
          "unknown channel 'APB.head'; did you mean APB.heading_deg"),
         ({"lost": {"APB.heading_deg": 0.0}}, "lost: unknown channel 'APB.heading_deg'"),
-        ({"epoch": "noon"}, "epoch: expected a time as 2026-06-01T12:00:00, got 'noon'"),
+        ({"epoch": "noon"}, "epoch: expected a time such as 2026-06-01T12:00:00, got 'noon'"),
     ],
 )  # fmt: skip
 def test_wrong_words(arguments: dict[str, Any], text: str) -> None:

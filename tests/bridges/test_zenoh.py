@@ -312,7 +312,7 @@ def test_any_names_are_keys(endpoint: str, connected: Callable[..., Peer]) -> No
     wait(driven)
     assert bridge.io.commands[0] == {"fin$1": 0.5}  # type: ignore[attr-defined]
     bridge.close("the test is over")
-    with pytest.raises(rtmms.ModelError, match=r"prefix: expected text with \{robot\} alone, got '\{nope\}'"):
+    with pytest.raises(rtmms.ModelError, match=r"no placeholders other than \{robot\}, got '\{nope\}'"):
         Zenoh(prefix="{nope}")
     with pytest.raises(rtmms.ModelError, match="'a b' and 'a_b' have the same topic name 'a_b'"):
         opened(Zenoh(listen=(endpoint,)), plant_info(Channel("a b"), Channel("a_b")))

@@ -126,5 +126,5 @@ def test_a_working_directory_that_was_deleted_is_reported(tmp_path: Path) -> Non
     )  # fmt: skip
     assert (result.returncode, result.stderr) == (
         1,
-        "rtmms: the working directory was deleted; cd to one that is there\n",
+        "rtmms: the working directory was deleted; change to a folder that exists (cd)\n",
     )

@@ -185,7 +185,7 @@ def test_the_table_has_the_same_and_progress_goes_to_standard_error(tmp_path: Pa
         (("run", "pendulum", "--on-miss", "hodl"), "unknown miss policy 'hodl'; did you mean hold"),
         (("run", "pendulum", "--on-overrun", "skp"), "did you mean skip"),
         (("run", "manta", "--coupling", "monolitic"), "did you mean monolithic?"),
-        (("run", "pendulum", "--coupling", "monolithic"), "robot 'pendulum' has no choice of coupling"),
+        (("run", "pendulum", "--coupling", "monolithic"), "as robot 'pendulum' has no variants of coupling"),
         (("run", "pendulum", "--dt", "0"), "expected a number > 0 s, got '0'"),
         (("run", "pendulum", "--dt", "nan"), "expected a number > 0 s, got 'nan'"),
         (("run", "pendulum", "--duration", "-1"), "expected a number > 0 s, got '-1'"),

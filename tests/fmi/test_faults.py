@@ -104,8 +104,8 @@ def results(manta: Path) -> list[Any]:
     ("name", "status", "text"),
     [
         ("empty", FATAL, "serialised state: expected one of an FMU of rtmms, got 0 other bytes"),
-        ("short", FATAL, "serialised state: expected unchanged bytes, got others"),
-        ("flip", FATAL, "serialised state: expected unchanged bytes, got others"),
+        ("short", FATAL, "serialised state: expected an undamaged state"),
+        ("flip", FATAL, "serialised state: expected an undamaged state"),
         ("bytes", FATAL, "serialised state: expected one of an FMU of rtmms, got 10240 other bytes"),
         ("output", FATAL, "position: expected an input or a parameter to set, got output position"),
         ("unknown", FATAL, "value reference 9999: expected one from 0 to"),

@@ -151,7 +151,7 @@ LINKS = '<link name="a"/><link name="b"/>'
          "link 'a': <mass>: value: expected a number, got 'two'"),
         (b'<robot><link name="a"><visual><origin xyz="1 2"/></visual></link></robot>',
          "link 'a': <origin>: xyz: expected 3 numbers, got '1 2'"),
-        (f"<robot name='r'>{LINKS}</robot>".encode(), "mechanism 'r': bodies 'a', 'b' have no joint above them"),
+        (f"<robot name='r'>{LINKS}</robot>".encode(), "mechanism 'r': expected one body that is no joint's child"),
         (b'<robot name="r"><link name="a"><inertial><mass value="-1"/></inertial></link></robot>',
          "body 'a': mass must be >= 0 kg"),
     ],

@@ -497,10 +497,7 @@ def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
         ["sh", "-c", '"$@" >&-', "sh", *code, str(tmp_path / "run.mcap")], capture_output=True, text=True
     )
     assert result.returncode == 1
-    assert (
-        result.stderr
-        == "rtmms: --json: standard output is closed; expected one that is open to print the JSON object\n"
-    )
+    assert result.stderr == "rtmms: --json: expected an open standard output for the JSON object, got a closed one\n"
 
 
 SCENARIOS = [

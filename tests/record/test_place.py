@@ -99,7 +99,7 @@ def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path
     stored.process.kill()
     stored.close()
     with pytest.raises(
-        ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part exists: a run still writes it"
+        ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part exists: a run is still writing it"
     ):
         open_log(path)
     assert sum(1 for _ in open_log(part_of(path)).rows()) > 1

@@ -60,7 +60,7 @@ def test_a_case_that_one_side_lacks_is_left_out() -> None:
     ("arguments", "text"),
     [
         ((), "expected a commit, a tag or a branch"),
-        (("no-such-commit",), "git knows no commit 'no-such-commit' here"),
+        (("no-such-commit",), "of this repository, got 'no-such-commit'"),
         (("--output=x",), "unknown option of bench against"),
         (("HEAD", "--pairs", "0"), "--pairs: expected at least 1, got 0"),
     ],

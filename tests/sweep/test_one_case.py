@@ -375,5 +375,5 @@ def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> No
     (tmp_path / "s.toml").write_text(item('log = "one.mcap"\nfigure = "one.png"'))
     result = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
     assert (result.status, json.loads(result.out)["runs"]) == (0, 2)
-    assert "s.toml: log, figure: of a single run; the study does not write it" in result.err
+    assert "s.toml: log, figure: ignored, as only single runs write these files, not studies" in result.err
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["s.toml", "t.parquet"]

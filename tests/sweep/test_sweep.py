@@ -155,7 +155,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
         (("--vary", "damping=1,2", "-o", "t.txt"), "expected a name that ends in .parquet or .csv"),
         (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
         (("--vary", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
-        (("--vary", "damping=1,2", "-o", "own.parquet"), "the file is not a Parquet file"),
+        (("--vary", "damping=1,2", "-o", "own.parquet"), "expected a new name, or an existing Parquet file"),
         ((), "expected at least one parameter to vary"),
     ],
 )
@@ -322,7 +322,7 @@ def test_the_words_of_a_cluster_are_read_before_anything_runs(tmp_path: Path) ->
     assert read_cluster("tls://h:1", written()).security == {file: str(tmp_path / f"{file}.pem") for file in files}
     for address, more, text in (
         ("tcp://h:1", {}, "expected tls://HOST:PORT with --dask-security"),
-        ("tls://h:1", {"key": None}, 'c.toml: key: expected the name of a PEM file, as key = "key.pem"'),
+        ("tls://h:1", {"key": None}, 'c.toml: key: expected the name of a PEM file, such as key = "key.pem"'),
         ("tls://h:1", {"cert": 3}, "c.toml: cert: expected the name of a PEM file"),
         ("tls://h:1", {"ca": "no.pem"}, "c.toml: ca: there is no file"),
         ("tls://h:1", {"cret": "x"}, "unknown key 'cret'; did you mean cert"),

@@ -371,7 +371,7 @@ def test_telemetry_of_another_plant_is_refused(message: str, well: bool) -> None
     plant = PlantInfo("eel", 1e-3, "free", None, None, (), (), telemetry_endpoint=message)
     if well:
         return viewer._refuse_another(plant)
-    with pytest.raises(ModelError, match=r":9902: .* telemetry at 'tcp://127.0.0.1:9872'; .*--exchange ENDPOINT"):
+    with pytest.raises(ModelError, match=r":9902: .* is 'tcp://127.0.0.1:9872'; .*--exchange ENDPOINT"):
         viewer.open(plant)
     return None
 

@@ -217,7 +217,7 @@ def _refuse_twice(controllers: Sequence[str]) -> None:
 def _refuse_ending(path: Path, option: Option) -> None:
     """Raise ModelError for a name with the ending of another kind of file than is written."""
     ending = path.suffix.lower()
-    if option.writes and ending not in ("", option.writes):
+    if ending in KINDS and ending != option.writes:
         remedy = "; rtmms log csv makes a table of a log" * (option.name == "log")
         raise ModelError(f"{option.word} {path}: expected a name that ends in {option.writes}, got {ending}{remedy}")
 
