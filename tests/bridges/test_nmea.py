@@ -571,7 +571,7 @@ def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]
     line = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
     bridge._on_bytes((line + sentence("PRTMS", "0.3")).encode(), True)
     assert asked == {"autopilot.heading_deg": 78.0, "autopilot.speed_m_s": 0.3}
-    bridge.on_peer_lost("the peer is silent")
+    bridge.on_peer_lost("the peer has been silent")
     assert asked == {"autopilot.heading_deg": 78.0, "autopilot.speed_m_s": 0.0}
     bridge.close("the test is over")
 

@@ -334,7 +334,7 @@ def test_in_real_time_sensors_come_by_themselves(port: int) -> None:
         px4.drive()
         wait(lambda: sailing.drove(1.0))
         wait(lambda: sailing.command[0] == 0.0)
-        assert any("the peer is silent" in line for line in sailing.bridged.messages)
+        assert any("the peer has been silent" in line for line in sailing.bridged.messages)
 
 
 def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -> None:

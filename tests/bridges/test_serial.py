@@ -344,7 +344,7 @@ def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host])
         device.send(b"\0" + device.frame(0.5))
         wait(lambda: extra.drove(0.5))
         wait(lambda: extra.command[0] == 0.0)
-        assert any("the peer is silent" in line for line in extra.bridged.messages)
+        assert any("the peer has been silent" in line for line in extra.bridged.messages)
 
 
 def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[..., Host]) -> None:

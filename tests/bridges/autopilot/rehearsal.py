@@ -201,7 +201,7 @@ class Rehearsal:
             self._next_tick = self.now + self.bridge.tick_s
             self.attend()
             if self.bridge.peer_watch.trips(self.now):
-                self.bridge.on_peer_lost("the peer is silent")
+                self.bridge.on_peer_lost("the peer has been silent")
             self.bridge.tick(self.now)
 
     def _between_steps(self) -> None:
