@@ -126,7 +126,7 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
             with sailing(helics(broker, "one", period_s=0.01, stall_s=0.4), "realtime") as run:
                 wait(lambda: run.drove(1.5))
                 wind.send_signal(how)
-                silence = wait(lambda: re.findall(r"'wind' does not answer for (\S+) s", str(run.bridged.messages)))
+                silence = wait(lambda: re.findall(r"'wind' did not answer for (\S+) s", str(run.bridged.messages)))
                 assert all(float(item) >= 0.4 for item in silence)
                 wait(lambda: run.command == (0.0, 0.0))  # neutral
                 steps = len(run.plant.commands)

@@ -363,7 +363,7 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
     [
         (
             {"topic": "{plant}"},
-            "no placeholders other than {robot} and {name}, got '{plant}'",
+            "topic: expected text with no placeholders other than {robot} and {name}, got '{plant}'",
         ),
         ({"topic": "a/#"}, "topic: expected a topic without wildcards"),
         ({"ca_file": "x"}, "tls: expected tls=true with ca_file"),
