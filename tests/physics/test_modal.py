@@ -318,7 +318,7 @@ def test_what_cannot_bend_so_is_refused():
          r"body 'b': modal: shape 'm': expected 0 at the clamped root X = 0"),
         (lambda: sections_along("b", 1.0, 2, lambda *a: blade("s", 1.0), {"m": twisting(lambda x: math.nan)}),
          r"shape 'm': expected 6 finite numbers at X = 0 m"),
-        (lambda: make(Modal(["m"], 1.0, [replace(piece, shape=np.zeros((1, 6)))])), "mode 'b.m' moves no mass"),
+        (lambda: make(Modal(["m"], 1.0, [replace(piece, shape=np.zeros((1, 6)))])), "expected a mode that moves mass"),
         (lambda: whole(Modal(["m"], 1.0, [piece, far])), "mode 'b.m' is not independent"),
         (lambda: make(Modal(["m"], np.ones((2, 2)), [piece])), "stiffness must be 1 finite"),
         (lambda: make(Modal(["m", "n"], np.ones((2, 2)), [piece])), "stiffness: expected no coupling of the modes"),

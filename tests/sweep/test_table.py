@@ -296,7 +296,7 @@ def test_csv_has_every_bit_of_a_number_and_an_empty_field_for_a_missing_one(tmp_
     ("name", "text"),
     [
         ("t.txt", r"expected a name that ends in \.parquet or \.csv"), ("t", r"ends in \.parquet or \.csv"),
-        ("own.csv", "the file is not a table of rtmms sweep"),
+        ("own.csv", "expected a new name, or an existing table of rtmms sweep"),
     ],
 )  # fmt: skip
 def test_other_names_and_tables_of_others_are_refused(tmp_path: Path, name: str, text: str) -> None:
