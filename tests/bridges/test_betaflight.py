@@ -107,7 +107,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
             assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
         assert run.plant.resets == flight
         assert not firmware.failsafe
-        firmware.kill()
+        run.kill()
         run.run(5.0)
         assert mode == "lockstep" or run.plant.z == 0.0, "motors of one that is gone stop"
 
@@ -118,7 +118,7 @@ def test_one_that_takes_its_place_at_once_resets_the_plant(rehearse: Any, mode: 
     run, firmware = rehearse(mode)
     run.start(firmware)
     run.run(9.0)
-    firmware.kill()
+    run.kill()
     run.run(2e-3)
     firmware.start_s = 0.0
     run.start(firmware)
@@ -207,7 +207,7 @@ def test_one_that_sends_no_motors_is_reported_and_resets_nothing(rehearse: Any, 
     run.run(12.0)
     assert "Betaflight answers, but sends no motors; restart Betaflight" in run.messages
     assert run.plant.resets == 0
-    firmware.kill()
+    run.kill()
     run.run(0.1)
     run.start(firmware)
     run.run(6.0)
@@ -242,7 +242,7 @@ def test_a_run_with_a_duration_ends_when_it_has_gone(rehearse: Any, mode: str) -
     run, firmware = rehearse(mode)
     run.start(firmware)
     run.run(6.0)
-    firmware.kill()
+    run.kill()
     run.run(29.0)
     assert not run.stopped
     run.run(2.0)

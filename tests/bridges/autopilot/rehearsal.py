@@ -19,6 +19,7 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
 from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.received_state import PlantInfo, State
+from tests.loopback import deliver_all
 
 MODULES = (
     "rtmms_bridges.ardupilot", "rtmms_bridges.betaflight", "rtmms_bridges.px4", "rtmms_bridges.lines.pacing",
@@ -175,8 +176,16 @@ class Rehearsal:
 
     def start(self, pilot: Pilot) -> None:
         """Start the autopilot, which has its turn in each period from now on."""
+        deliver_all()  # else it receives packets to the one before
         pilot.start()
         self.pilot = pilot
+
+    def kill(self) -> None:
+        """End the autopilot; the bridge has received all that it sent."""
+        assert self.pilot is not None
+        self.pilot.kill()
+        deliver_all()
+        self.attend()
 
     def run(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
         """Let the clock run, in periods of the plant; `until` ends it before, and then has to come true."""

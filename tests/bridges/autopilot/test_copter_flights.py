@@ -54,7 +54,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
             run.run(0.2)
             assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
         assert run.plant.resets == flight
-        copter.kill()
+        run.kill()
         run.run(5.0)
     assert not run.stopped
 
@@ -137,7 +137,7 @@ def test_a_run_with_a_duration_ends_when_the_copter_has_gone(rehearse: Any, mode
     run, copter = rehearse(mode)
     run.start(copter)
     run.run(1.0)
-    copter.kill()
+    run.kill()
     run.run(29.0)
     assert not run.stopped
     run.run(2.0)
@@ -151,7 +151,7 @@ def test_a_restart_within_that_time_goes_on(rehearse: Any) -> None:
     run.start(copter)
     run.run(1.0)
     for _ in range(2):
-        copter.kill()
+        run.kill()
         run.run(9.0)
         run.start(copter)
         run.run(1.0)
@@ -164,7 +164,7 @@ def test_a_run_without_an_end_waits_for_ever(rehearse: Any, duration_s: float | 
     run, copter = rehearse("lockstep", duration_s=duration_s, peer_gone_s=limit_s)
     run.start(copter)
     run.run(1.0)
-    copter.kill()
+    run.kill()
     run.run(60.0)
     assert not run.stopped
 

@@ -40,7 +40,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
             run.run(0.2)
             assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
         assert run.plant.resets == flight
-        px4.kill()
+        run.kill()
         run.run(5.0)
     assert not run.stopped
     assert run.bridge.counts["unanswered"] == 0
@@ -96,7 +96,7 @@ def test_a_run_with_a_duration_ends_when_px4_has_gone(rehearse: Any, mode: str) 
     run, px4 = rehearse(mode)
     run.start(px4)
     run.run(2.0)
-    px4.kill()
+    run.kill()
     run.run(29.0)
     assert not run.stopped
     run.run(2.0)
