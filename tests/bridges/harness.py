@@ -110,11 +110,13 @@ class Companion:
         self.bridged.__enter__()
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         self.running.end()
         self.bridged.stop() if self.bridged._stay_s else self.bridged.join()
-        if kind is not None and self.bridged.fault is not None:
-            raise self.bridged.fault  # most likely why the test failed
+        if error is not None:
+            error.add_note(f"the bridge logged {self.bridged.messages} and {self.bridged.counts.line()}")
+            if self.bridged.fault is not None:
+                raise self.bridged.fault  # most likely why the test failed
 
 
 def plant_info(*outputs: Channel, actuators: tuple[Channel, ...] = (), robot: str = "toy") -> PlantInfo:
