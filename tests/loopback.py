@@ -22,11 +22,11 @@ def deliver_all() -> None:
         return
     cores = os.sched_getaffinity(0)
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            own.bind(("127.0.0.1", 0))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(("127.0.0.1", 0))
             for core in cores:
                 os.sched_setaffinity(0, {core})
-                own.sendto(b"last", own.getsockname())  # the queue of a core keeps the order
-                own.recv(8)
+                receiver.sendto(b"last", receiver.getsockname())  # the queue of a core keeps the order
+                receiver.recv(8)
     finally:
         os.sched_setaffinity(0, cores)

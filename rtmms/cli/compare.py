@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,18 +132,22 @@ def _run(file: Path, name: str) -> Run:
     title = spelled_out(run_name(name, log))
     units = {actuator.unit for actuator in log.actuators}
     unit = units.pop() if len(units) == 1 else ""
-    return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin), unit)
+    changes = recorded.get("changes") or ()
+    return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin, changes), unit)
 
 
-def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
+def settings(origin: Mapping[str, Any], changes: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Return the settings of a run by name.
 
     They are controllers and their parameters (CONTROLLER.NAME), the robot's parameters, and the mode of the run.
+    Values that changed while it ran follow the first one, each with its time.
 
     Parameters
     ----------
     origin : Mapping[str, Any]
         Origin of the log.
+    changes : Sequence[Mapping[str, Any]], default ()
+        Changes from end.json.
 
     Returns
     -------
@@ -162,7 +166,11 @@ def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
         result |= {f"{name}.{key}": value for key, value in pairs.items()}
     result[CONTROLLERS] = ", ".join(names) or None
     result |= {name: origin.get(name) for name in ("mode", "rate", "seed", "dt", "sensors", "faults", "preset")}
-    return result | _flat(origin.get("description") or {})
+    result |= _flat(origin.get("description") or {})
+    for change in changes:
+        for name, value in _flat(change.get("args") or {}).items():
+            result[name] = f"{result.get(name, '-')}, {value} from {change['step'] * origin['dt']:.6g} s"
+    return result
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -63,7 +63,7 @@ def list_(what: str | None, as_json: bool) -> None:
         else:
             _print_robot(listed)
     else:
-        known = [name for kind in KINDS for name in entry_points_of(GROUPS[kind])]
+        known = dict.fromkeys(name for kind in KINDS for name in entry_points_of(GROUPS[kind]))
         raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
 
 

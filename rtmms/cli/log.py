@@ -16,6 +16,7 @@ import click
 from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.files import KINDS, new_file_beside, open_input, refuse_output
 from rtmms.base.terminal import print_json, print_text
+from rtmms.cli.running.change_rows import change_rows
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -54,6 +55,8 @@ def info(file: Path, as_json: bool) -> int:
     for name, value in result.items():
         if name == "damage":  # `report_damage` has the sentences
             value = f"{len(value)} places" if value else "-"
+        if name == "changes":
+            value = "; ".join(f"{instant}: {text}" for instant, text in change_rows(value, result["dt"]))
         print_text(f"{name:<{width}}  {safe_text(_text_of(value))}")
     report_damage(log)
     return 0
@@ -151,6 +154,7 @@ def _survey(log: Log) -> dict[str, Any]:
         "from": None if (branch := branch_of(origin)) is None else branch.as_fields(),
         "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,
         "missing": missing, "altered": altered,
+        "changes": [] if end is None else list(end.fields.get("changes") or ()),
         "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
         "dropped": None if end is None else end.dropped, "damage": damage,
         "whole": end is not None and end.whole and not damage and missing <= end.dropped,

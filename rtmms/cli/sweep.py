@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rtmms.studies.sweep_study import Study
 
 INCOMPLETE = 1
+ALL_FAILED = 1
 
 
 @click.command()
@@ -187,7 +188,9 @@ def _carry_out(
     _print_summary(
         study, result[0], result[1], count_expectations(expected, result[0]), output, figure, as_json=as_json
     )
-    return 0
+    from rtmms.studies.envelope import DONE
+
+    return 0 if DONE in result[0].column("ended") else ALL_FAILED
 
 
 def carried_out(

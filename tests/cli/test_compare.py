@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.cli.compare import settings
+from rtmms.cli.running.change_rows import change_rows
 from rtmms.view import comparison
 from rtmms.view.comparison import Run, table
 from tests.cli.shell import finish, start
@@ -84,6 +85,16 @@ def test_the_figure_has_controllers_set_points_and_one_unit_a_panel(
         "command rate, rms",
     ]
     assert all(panels[title].get_xscale() == "linear" for title in bars)
+
+
+def test_a_setting_that_changed_while_it_ran_has_all_its_values() -> None:
+    changes = [
+        {"run": 0, "step": 250, "op": "set", "args": {"drag_coefficient": 2.0}},
+        {"run": 0, "step": 300, "op": "restore"},
+    ]
+    result = settings({"dt": 0.002, "description": {"drag_coefficient": 1.5}}, changes)
+    assert result["drag_coefficient"] == "1.5, 2.0 from 0.5 s"
+    assert [row[0] for row in change_rows([*changes] * 5, 0.002)][-2:] == ["0.6 s", "later"]
 
 
 def test_settings_of_several_robots_are_by_robot() -> None:

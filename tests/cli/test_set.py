@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rtmms.cli.running.change_rows import change_rows
 from tests.cli.shell import environment, finish, start
 
 SCRIPT = """
@@ -36,6 +37,11 @@ def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> 
     assert peer.returncode == 0, peer.stderr
     result = finish(process)
     assert (result.status, result.report["ended"]) == (0, "stop")
+    changes = result.report["changes"]
+    assert changes[-1]["args"] == {"drag_coefficient": 1.5}
+    info = finish(start(tmp_path, "log", "info", "run.mcap", "--json"))
+    assert info.report["changes"] == changes
+    assert change_rows(changes, 1e-3)[-1][1] == "drag_coefficient = 1.5"
     replayed = finish(start(tmp_path, "replay", "run.mcap", "--check", "--json"))
     assert (replayed.status, replayed.report["unchecked"]) == (0, None)
     assert replayed.report["same"]

@@ -143,6 +143,11 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
     assert rows(tmp_path / "v.parquet")[1]["reason"] == "ZeroDivisionError: a bug in the plant"
 
 
+def test_a_sweep_without_one_good_run_fails(tmp_path: Path, sweep: Any) -> None:
+    assert sweep("pendulum", *SHORT, "--vary", "diverge_at=0.1,0.2", "-o", "t.parquet")[0] == 1
+    assert [row["ended"] for row in rows(tmp_path / "t.parquet")] == ["diverged", "diverged"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

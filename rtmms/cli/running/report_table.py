@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rtmms.base.contract import PARTS, QUANTILES
+from rtmms.cli.running.change_rows import change_rows
 
 PART_WORDS = {
     "wake": "start after its instant", "exchange": "state out, commands in", "plant": "the robot's step",
@@ -55,6 +56,7 @@ def as_table(report: Mapping[str, Any]) -> str:
             *(("expected", _expected(item)) for item in report.get("expect", [])),
         ]),
         _rows(robots),
+        _headed("changed while it ran", _changes(report)),
         _headed("motion", [_quantity(name, value) for name, value in report["summary"].items()]),
         _headed("off the set-points, once settled",
                 [(_format_name(name), _tracked(name, item)) for name, item in report["tracking"].items()]),
@@ -68,6 +70,13 @@ def as_table(report: Mapping[str, Any]) -> str:
         _headed("computer", _computer(report)),
     ]  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def _changes(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the changes of parameters and state, without those that `_levels` counts."""
+    levels = [[step, {"level": level}] for step, level in report.get("degrade", {}).get("changes", ())]
+    changes = [change for change in report.get("changes", ()) if [change["step"], change.get("args")] not in levels]
+    return change_rows(changes, report["dt"])
 
 
 def _begins(place: Sequence[float] | None) -> str:

@@ -206,6 +206,8 @@ class Session:
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         self.report["seed"] = loop.seed  # of the last reset
+        if loop.changes:
+            self.report["changes"] = loop.changes
         server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
         for peer, final in zip(self.report["exchange"]["peers"], server.final_reports(), strict=True):
             peer.update(final)
