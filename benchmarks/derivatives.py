@@ -121,7 +121,7 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
         )  # fmt: skip
         alone.append((time.perf_counter_ns() - began) / 1e3 / STEPS)
         if done < STEPS:
-            raise rtmms.RtmmsError(f"bench derivatives: {robot} failed")
+            raise rtmms.RtmmsError(f"bench derivatives: {robot} failed at step {done} of {STEPS}")
         for name, work in works.items():
             calls = CALLS if name == "structure" else 1
             began = time.perf_counter_ns()

@@ -90,7 +90,7 @@ def parse(datagram: bytes) -> Servo:
         With reason length, magic or range.
     """
     if len(datagram) not in {form.size for form in _FORMS.values()}:
-        raise Refusal("length", f"expected 40 or 72 bytes, got {len(datagram)}")
+        raise Refusal("length", f"expected a servo packet of ArduPilot, 40 or 72 bytes, got {len(datagram)} bytes")
     (magic,) = struct.unpack_from("<H", datagram)
     form = _FORMS.get(magic)
     if form is None or form.size != len(datagram):
@@ -340,7 +340,11 @@ class ArduPilot(ParameterBridge):
             )
         now = monotonic()
         if self._autopilot is not None and sender != self._autopilot and now - self._received_at < _ALONE_S:
-            raise Refusal("second", "a packet of a second autopilot, while the first is connected")
+            raise Refusal(
+                "second",
+                f"expected packets of the first autopilot, {self._autopilot[0]}:{self._autopilot[1]}, "
+                f"got one from {sender[0]}:{sender[1]}; stop one of the two",
+            )
         if sender != self._autopilot:
             self.counts.add("autopilots")
             self.io.log(f"ArduPilot connected from {sender[0]}:{sender[1]}")

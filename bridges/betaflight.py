@@ -94,7 +94,7 @@ def parse(datagram: bytes) -> tuple[float, ...]:
         With reason length or not_finite.
     """
     if len(datagram) != _MOTORS.size:
-        raise Refusal("length", f"expected {_MOTORS.size} bytes, got {len(datagram)}")
+        raise Refusal("length", f"motors: expected {_MOTORS.size} bytes, got {len(datagram)}")
     return tuple(finite(value, "motor") for value in _MOTORS.unpack(datagram))
 
 
@@ -117,7 +117,7 @@ def parse_pulses(datagram: bytes) -> tuple[int, ...]:
         With reason length or out_of_range.
     """
     if len(datagram) != _RC.size:
-        raise Refusal("length", f"expected {_RC.size} bytes, got {len(datagram)}")
+        raise Refusal("length", f"remote control: expected {_RC.size} bytes, got {len(datagram)}")
     _, *pulses = _RC.unpack(datagram)
     if max(pulses) > _MAX_US:
         raise Refusal("out_of_range", f"expected pulses of at most {_MAX_US} us, got {max(pulses)} us")

@@ -331,10 +331,17 @@ class Can(rtmms.Bridge):
         self._late.add(name)
         self.counts.add("time_outs")
         if self.time_out == "loop":
-            self.io.log(f"no {name} for {limit:g} s: the plant's miss policy acts")
+            self.io.log(
+                f"no message {name} for {limit:g} s: the bridge sends no command, so the plant acts by "
+                "its policy for missing commands (--on-miss)"
+            )
             self.waits = True
             return
-        self.io.log(f"no {name} for {limit:g} s: peer_lost={self.peer_lost}")
+        self.io.log(
+            f"no message {name} for {limit:g} s: the actuators of this message "
+            f"{'go to neutral' if self.peer_lost == 'neutral' else 'keep their last values'} "
+            f"(peer_lost={self.peer_lost})"
+        )
         if self.peer_lost == "neutral" and self.plant.granted:
             names = {
                 entry.actuator for entry in self._map.entries if entry.channel in driving_message.channels.values()

@@ -140,9 +140,16 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
         return _picked(names, names, message.data[message.layout.data_offset :])
     names = list(message.name)
     if len(set(names)) != len(names):
-        raise Refusal("wrong_type", "a joint is listed twice")
+        raise Refusal(
+            "wrong_type",
+            f"JointState: joint {next(name for name in names if names.count(name) > 1)[:40]!r} is listed twice",
+        )
     if not set(names) <= set(actuators):
-        raise Refusal("unknown_actuator", "expected claimed actuators only, got another")
+        raise Refusal(
+            "unknown_actuator",
+            "JointState: expected claimed actuators only, got "
+            f"{min(set(names) - set(actuators))[:40]!r}; add it to claim=",
+        )
     values: dict[str, float] = {}
     for member in ("position", "velocity", "effort"):
         of_it = [name for name in names if MEMBERS.get(actuators[name], "position") == member]
@@ -156,7 +163,11 @@ def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, floa
         raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
     result = {name: float(number) for name, number in zip(names, numbers, strict=True) if name in wanted}
     if not all(map(isfinite, result.values())):
-        raise Refusal("not_finite", "expected finite numbers")
+        raise Refusal(
+            "not_finite",
+            "expected finite numbers, got "
+            f"{', '.join(f'{name[:40]}={value}' for name, value in result.items() if not isfinite(value))}",
+        )
     return result
 
 

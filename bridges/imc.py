@@ -376,7 +376,7 @@ class Imc(ParameterBridge):
             elif message.op == of.CLEAR:
                 self._plans.clear()
             else:
-                raise Refusal("plan", "operation: expected set, delete or clear, got another")
+                raise Refusal("plan", f"PlanDB: operation: expected set, delete or clear, got {message.op}")
         except Refusal as refusal:
             self.counts.refuse(refusal.reason, str(refusal))
             answer.type, answer.info = kinds.FAILURE, str(refusal)
@@ -401,7 +401,7 @@ class Imc(ParameterBridge):
             elif message.op == of.STOP:
                 self._end_plan(False)
             else:
-                raise Refusal("plan", "operation: expected load, start or stop, got another")
+                raise Refusal("plan", f"PlanControl: operation: expected load, start or stop, got {message.op}")
         except Refusal as refusal:
             self.counts.refuse(refusal.reason, str(refusal))
             answer.type, answer.info = kinds.FAILURE, str(refusal)

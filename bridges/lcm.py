@@ -122,7 +122,11 @@ def parse(data: bytes) -> dict[str, float]:
     try:
         fingerprint, _, n = _HEAD.unpack_from(data)
         if fingerprint != COMMAND:
-            raise Refusal("unknown_type", "expected a message of type command_t, got another")
+            raise Refusal(
+                "unknown_type",
+                f"expected a message of type command_t (fingerprint {COMMAND:#x}), got "
+                f"{fingerprint:#x}; generate the peer's types from rtmms.lcm",
+            )
         if not 0 <= n <= _MAX_ACTUATORS:
             raise Refusal("wrong_length", f"expected at most {_MAX_ACTUATORS} actuators, got {n}")
         names, at = [], _HEAD.size
@@ -139,9 +143,13 @@ def parse(data: bytes) -> dict[str, float]:
     if at + 8 * n != len(data):
         raise Refusal("malformed", "expected a command_t only, got more bytes")
     if len(set(names)) != n:
-        raise Refusal("wrong_type", "an actuator is listed twice")
+        raise Refusal(
+            "wrong_type",
+            f"command_t: actuator {next(name for name in names if names.count(name) > 1)[:40]!r} is listed twice",
+        )
     if not all(map(isfinite, values)):
-        raise Refusal("not_finite", "expected finite numbers")
+        name, value = next(pair for pair in zip(names, values, strict=True) if not isfinite(pair[1]))
+        raise Refusal("not_finite", f"command_t: expected finite numbers, got {value} for actuator {name[:40]!r}")
     return dict(zip(names, values, strict=True))
 
 

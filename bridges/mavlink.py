@@ -438,10 +438,14 @@ class Mavlink(ParameterBridge):
     def _on_param_set(self, message: Any) -> None:
         item, value = self._parameters.find(message.param_id, -1), message.param_value
         if item is None:
-            raise Refusal("parameter", "the bridge has no parameter of this name")
+            raise Refusal(
+                "parameter",
+                f"PARAM_SET: the bridge has no parameter {str(message.param_id)[:16]!r}; ask it for "
+                "its list (PARAM_REQUEST_LIST)",
+            )
         if not isfinite(value):
             self._send_parameter(item)
-            raise Refusal("not_finite", "expected a finite value of the parameter, got another")
+            raise Refusal("not_finite", f"PARAM_SET: {item.name}: expected a finite value, got {value}")
         try:
             assert item.change is not None
             item.change(value)

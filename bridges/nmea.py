@@ -250,7 +250,10 @@ class Nmea(ParameterBridge):
                     raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
         if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
             raise rtmms.ModelError(
-                "pd6: expected a robot with a Doppler log and an output of its attitude, got one without"
+                "pd6: expected a robot with a Doppler log and an output of its attitude, got one "
+                "without "
+                f"{'a Doppler log' if self._instruments.doppler is None else 'such an output'}; add "
+                "it, or remove pd6"
             )
         return result
 
@@ -327,7 +330,9 @@ class Nmea(ParameterBridge):
         rtmms.Bridge.on_peer_lost(self, why)
         if self.lost:
             self.io.log(
-                f"{why}: {', '.join(f'{self.parameter_channels[name]}={value:g}' for name, value in self.lost.items())}"
+                f"{why}; the bridge sets "
+                f"{', '.join(f'{self.parameter_channels[name]}={value:g}' for name, value in self.lost.items())} "
+                "(lost)"
             )
             self._parameter_channels.take(self.lost)
 

@@ -109,7 +109,10 @@ def parse(message: Any) -> Actuators | Interval | None:
     if kind == "COMMAND_LONG" and message.command == _SET_MESSAGE_INTERVAL:
         which, us = message.param1, message.param2
         if not (isfinite(which) and isfinite(us)):
-            raise Refusal("not_finite", "expected a finite interval, got another")
+            raise Refusal(
+                "not_finite",
+                f"SET_MESSAGE_INTERVAL: expected a finite message id and interval, got {which} and {us} us",
+            )
         return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_MAX_STREAM_HZ, 1e6 / us))
     return None
 

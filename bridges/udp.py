@@ -48,10 +48,10 @@ def parse_json(data: bytes) -> UnpackedCommand:
     """
     message = read_json(data, _MAX_DATAGRAM_BYTES)
     if not isinstance(message, dict):
-        raise Refusal("wrong_type", "expected an object")
+        raise Refusal("wrong_type", f"expected a JSON object, got {type(message).__name__}")
     for key in (SEQ, STEP):
         if message.get(key) is not None and type(message[key]) is not int:
-            raise Refusal("wrong_type", f"{key}: expected a whole number")
+            raise Refusal("wrong_type", f"{key}: expected a whole number, got {type(message[key]).__name__}")
     return UnpackedCommand(numbers(message.get("values"), "values"), message.get(SEQ), message.get(STEP))
 
 

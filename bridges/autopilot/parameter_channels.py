@@ -148,13 +148,17 @@ class ParameterBridge(rtmms.Bridge):
 
     def _not_taken(self, reason: str) -> None:
         self.counts.refuse("parameter")
-        self.io.log(f"words: {reason}")
+        self.io.log(f"the plant refused a parameter that the peer set (parameter_channels): {reason}")
 
     @override
     def on_peer_lost(self, why: str) -> None:
         """Handle a lost peer; with `peer_lost` neutral its parameters go to 0."""
         super().on_peer_lost(why)
         if self._parameter_channels and not self.plant.granted:
-            self.io.log(f"{why}: parameters of controllers: peer_lost={self.peer_lost}")
+            self.io.log(
+                f"{why}: the controllers' parameters that the peer set "
+                f"{'go to 0' if self.peer_lost == 'neutral' else 'keep their last values'} "
+                f"(peer_lost={self.peer_lost})"
+            )
         if self.peer_lost == "neutral":
             self._parameter_channels.zero_parameters()

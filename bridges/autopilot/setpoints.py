@@ -62,11 +62,15 @@ def actuators(message: Any) -> dict[str, float]:
     """
     index = message.param7
     if index not in (0.0, 1.0):
-        raise Refusal("range", f"index: expected 0 or 1, got {index}")
+        raise Refusal("range", f"DO_SET_ACTUATOR: index (param7): expected 0 or 1, got {index}")
     values = (message.param1, message.param2, message.param3, message.param4, message.param5, message.param6)
     result = {str(int(index) * 6 + i): value for i, value in enumerate(values, 1) if value == value}
     if any(abs(value) > 1.0 for value in result.values()):
-        raise Refusal("range", "actuator values: expected -1 to 1, got a value beyond")
+        raise Refusal(
+            "range",
+            "DO_SET_ACTUATOR: expected values from -1 to 1, got "
+            f"{', '.join(f'{value:g} for actuator {name}' for name, value in result.items() if abs(value) > 1.0)}",
+        )
     return result
 
 

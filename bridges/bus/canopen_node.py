@@ -361,7 +361,7 @@ class DriveNode:
             return False
         if identifier == 0x600 + self.number:
             if len(data) != 8:
-                raise Refusal("length", "an SDO has 8 bytes")
+                raise Refusal("length", f"node {self.number}: SDO: expected 8 bytes, got {len(data)}")
             if self._node.nmt._state in (_PRE_OPERATIONAL, _OPERATIONAL):
                 self._ask(identifier, data, now)
             return True
@@ -474,7 +474,7 @@ class DriveNode:
 
     def _on_nmt(self, data: bytes) -> bool:
         if len(data) < 2:
-            raise Refusal("length", "an NMT command has 2 bytes")
+            raise Refusal("length", f"NMT command: expected 2 bytes, got {len(data)}")
         command, number = data[0], data[1]
         if number not in (0, self.number):
             return False
@@ -532,7 +532,9 @@ class DriveNode:
         from canopen import SdoAbortedError
 
         if len(data) < pdo.size:
-            raise Refusal("length", f"expected {pdo.size} bytes, got {len(data)}")
+            raise Refusal(
+                "length", f"node {self.number}: PDO {pdo.identifier:#x}: expected {pdo.size} bytes, got {len(data)}"
+            )
         at, control = 0, b""
         for index, subindex, size in pdo.entries:
             part = data[at : at + size]
@@ -543,7 +545,9 @@ class DriveNode:
             try:
                 self._node.set_data(index, subindex, part)
             except SdoAbortedError:
-                raise Refusal("range", f"object {index:#x}: the value is outside its range") from None
+                raise Refusal(
+                    "range", f"node {self.number}: object {index:#x}: the value {part.hex()} is outside its range"
+                ) from None
         if control:
             try:
                 self._node.set_data(CONTROL, 0, control)

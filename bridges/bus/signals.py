@@ -332,17 +332,29 @@ class DrivingMessage:
         """
         layout = self.layout
         if len(data) < layout.message.length:
-            raise Refusal("length", f"expected {layout.message.length} bytes, got {len(data)}")
+            raise Refusal(
+                "length", f"message '{layout.message.name}': expected {layout.message.length} bytes, got {len(data)}"
+            )
         data = bytes(data[: layout.message.length])
         if layout.seal(data) != data:
-            raise Refusal("checksum", "the checksum is wrong")
+            raise Refusal(
+                "checksum",
+                f"message '{layout.message.name}': the checksum is wrong; check checksum_kind and the "
+                "DBC file of the sender",
+            )
         try:
             decoded = layout.message.decode(data, decode_choices=False)
         except (ValueError, KeyError, OverflowError):
-            raise Refusal("malformed", "expected the layout of the DBC file, got other bytes") from None
+            raise Refusal(
+                "malformed", f"message '{layout.message.name}': expected the layout of the DBC file, got other bytes"
+            ) from None
         values = {channel: float(decoded[name]) for name, channel in self.channels.items()}
         if not all(map(isfinite, values.values())):
-            raise Refusal("not_finite", "expected finite numbers")
+            raise Refusal(
+                "not_finite",
+                f"message '{layout.message.name}': expected finite numbers, got "
+                f"{', '.join(f'{name}={value}' for name, value in values.items() if not isfinite(value))}",
+            )
         if layout.counter is not None:
             self._follow(int(decoded[layout.counter.name]), layout.max_count)
         return values
@@ -354,7 +366,11 @@ class DrivingMessage:
             return
         step = (count - before) % (maximum + 1)
         if step == 0:
-            raise Refusal("repeated", "the counter of the message has not changed")
+            raise Refusal(
+                "repeated",
+                f"message '{self.layout.message.name}': expected a counter that rises, got {count} "
+                "again: its sender may have stopped",
+            )
         self.missed += step - 1
 
     def begin(self) -> None:

@@ -256,8 +256,10 @@ class Robots(mosaik_api_v3.Simulator):
             plant: Any = rtmms.load(self._robot, **self._load_options, **self._parameters | dict(parameters or {}))
             plant.reset(self._seed + len(self._plants))
             if [output.name for output in plant.outputs] != self._outputs:
+                different = ", ".join(sorted({output.name for output in plant.outputs} ^ set(self._outputs)))
                 raise rtmms.ModelError(
-                    f"{self._sid}: parameters: expected the same outputs for all robots of one simulator, got others"
+                    f"{self._sid}: parameters: expected the same outputs for all robots of one simulator, got a "
+                    f"difference in {different or 'their order'}; use another simulator for this robot"
                 )
             if self._trace:
                 self._traces[eid] = _Trace(plant, self._settings_of(plant, parameters or {}), self._duration_s)

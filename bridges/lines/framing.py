@@ -60,7 +60,9 @@ def decode(frame: bytes) -> bytes:
     except cobs.DecodeError as fault:
         raise Refusal("cobs", str(fault)) from None
     if len(data) <= _CRC_BYTES:
-        raise Refusal("short", "no payload")
+        raise Refusal(
+            "short", f"expected a payload and {_CRC_BYTES} bytes of checksum in a frame, got {len(data)} bytes in all"
+        )
     payload = data[:-_CRC_BYTES]
     if crc16.ibm_3740(payload) != int.from_bytes(data[-_CRC_BYTES:], "little"):
         raise Refusal("crc", "the checksum is wrong")

@@ -293,7 +293,11 @@ class Unpacker(_Layout):
         for entry, raw in zip(self.entries, self.struct.unpack(data), strict=True):
             if entry.value is not None:
                 if raw != entry.value:
-                    raise Refusal("mark", f"expected the constant {entry.value:g}, got {raw:g}")
+                    raise Refusal(
+                        "mark",
+                        f"command: expected the constant {entry.value:g} of command_fields, got {raw:g}; check "
+                        "that the sender uses the same fields",
+                    )
             elif entry.field in (SEQ, STEP):
                 if not isfinite(raw):
                     raise Refusal("not_finite", f"{entry.field} is not finite")

@@ -158,7 +158,7 @@ def set_points(message: Any, home: Home) -> dict[str, float]:
         case imcpy.DesiredZ:
             depth = _depth(message.value, message.z_units)
             if depth is None:
-                raise Refusal("unit", "expected a depth")
+                raise Refusal("unit", "DesiredZ: z_units: expected DEPTH, got NONE")
             return {"depth_m": depth}
     return {}
 
@@ -235,11 +235,15 @@ def _place(name: str, maneuver: Any, home: Home) -> Place:
     import imcpy
 
     if not isinstance(maneuver, imcpy.Goto):
-        raise Refusal("plan", f"maneuver '{name[:40]}': expected a Goto, the only supported kind")
+        raise Refusal(
+            "plan", f"maneuver '{name[:40]}': expected a Goto, the only supported kind, got a {type(maneuver).__name__}"
+        )
     lat, lon = degrees(_finite(maneuver.lat)), degrees(_finite(maneuver.lon))
     if not (abs(lat) <= 90.0 and abs(lon) <= 360.0):
         raise Refusal(
-            "plan", f"maneuver '{name[:40]}': expected a latitude of -90 to 90 and a longitude of -360 to 360 degrees"
+            "plan",
+            f"maneuver '{name[:40]}': expected a latitude of -90 to 90 and a longitude of -360 to "
+            f"360 degrees, got {lat:g} and {lon:g}; IMC has radians",
         )
     x, y, _ = home.position(lat, lon, home.alt_m)
     speed = _speed(maneuver.speed, maneuver.speed_units) if maneuver.speed else None
@@ -260,15 +264,15 @@ def _speed(value: float, unit: Any) -> float:
     import imcpy
 
     if unit != imcpy.SpeedUnits.METERS_PS:
-        raise Refusal("unit", "speed_units: expected m/s, got another unit")
+        raise Refusal("unit", f"speed_units: expected m/s, got {unit}")
     return _finite(value)
 
 
 def _finite(value: float) -> float:
     if not isfinite(value):
-        raise Refusal("not_finite", "expected a finite number")
+        raise Refusal("not_finite", f"expected finite numbers in the message, got {value}")
     if abs(value) > _MAX_VALUE:
-        raise Refusal("range", f"expected a number of at most {_MAX_VALUE:g}")
+        raise Refusal("range", f"expected numbers of magnitude at most {_MAX_VALUE:g} in the message, got {value:g}")
     return float(value)
 
 

@@ -582,11 +582,15 @@ class SetPoints:
         body, star, end = text.partition("*")
         right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
         if (star or self._strict) and not right:
-            raise Refusal("checksum", "the checksum is wrong")
+            raise Refusal(
+                "checksum", f"sentence {head[:10]!r}: expected the checksum {checksum(body[1:]):02X}, got {end[:2]!r}"
+            )
         fields = body.split(",")[1:]
         least = len(self._sentence_fields[head]) if head in self._sentence_fields else _MIN_FIELDS[head[2:]]
         if len(fields) < least:
-            raise Refusal("wrong_length", f"expected at least {least} fields, got {len(fields)}")
+            raise Refusal(
+                "wrong_length", f"sentence {head[:10]!r}: expected at least {least} fields, got {len(fields)}"
+            )
         if head in self._sentence_fields:
             return self._read_own(head, fields)
         try:
@@ -637,7 +641,10 @@ class SetPoints:
 
     def _heading(self, degrees: float, kind: str) -> float:
         if kind not in ("T", "M") or not 0.0 <= degrees <= 360.0:
-            raise Refusal("wrong_type", "expected a bearing from 0 to 360, T or M")
+            raise Refusal(
+                "wrong_type",
+                f"expected a bearing from 0 to 360 degrees with T (true) or M (magnetic), got {degrees:g} {kind[:3]!r}",
+            )
         return world_heading_deg(degrees + (self._variation if kind == "M" else 0.0), self._home)
 
 
@@ -659,7 +666,7 @@ def _field(name: str, word: str) -> tuple[str, Unit]:
 
 def _number(word: str, name: str) -> float:
     if not _NUMBER.fullmatch(word) or not any(map(str.isdigit, word)):
-        raise Refusal("wrong_type", f"{name}: expected a number")
+        raise Refusal("wrong_type", f"{name}: expected a number, got {word[:20]!r}")
     return float(word)
 
 
@@ -669,7 +676,11 @@ def _off_track(word: str, steer: str, unit: str, kind: str) -> dict[str, float]:
         return {}
     scale = {"N": _NAUTICAL_MILE, "K": 1000.0}.get(unit)
     if steer not in ("L", "R") or scale is None:
-        raise Refusal("wrong_type", "expected a cross-track error in N or K, and L or R")
+        raise Refusal(
+            "wrong_type",
+            f"{kind}: expected a cross-track error with unit N or K and steer L or R, got "
+            f"{unit[:3]!r} and {steer[:3]!r}",
+        )
     return {f"{kind}.xte_m": _number(word, "xte") * scale * (1.0 if steer == "R" else -1.0)}
 
 
@@ -679,7 +690,10 @@ def _degrees(word: str, side: str, sides: str, maximum: float) -> float:
     whole, remaining = divmod(minutes, 100.0)
     value = whole + remaining / 60.0
     if len(side) != 1 or side not in sides or not (minutes >= 0 and remaining < 60.0 and value <= maximum):
-        raise Refusal("wrong_type", "expected a latitude and a longitude")
+        raise Refusal(
+            "wrong_type",
+            f"expected DDMM.MM and one of {sides}, at most {maximum:g} degrees, got {word[:20]!r} {side[:3]!r}",
+        )
     return value if side == sides[0] else -value
 
 

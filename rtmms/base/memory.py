@@ -607,7 +607,10 @@ class Record:
             elif field.kind == NUMBER:
                 self.put(**{name: value})
             elif field.kind != MODEL or value.shape != getattr(self, name).shape:
-                raise TypeError(f"{self.layout.name}.{name}: expected an array of the model of the same shape")
+                raise TypeError(
+                    f"{self.layout.name}.{name}: expected an array of the model (kind {MODEL}) of shape "
+                    f"{getattr(self, name).shape}, got kind {field.kind} and shape {value.shape}"
+                )
             else:
                 setattr(self, name, self._array(field, value, _Cursor()))
                 self.record_words[self._arrays[name]] = value.ctypes.data

@@ -357,7 +357,11 @@ class Bridge:
         self.peer_watch.lost()
         self.counts.add("peer_lost")
         if self.plant.granted:
-            self.io.log(f"{why}: peer_lost={self.peer_lost}")
+            self.io.log(
+                f"{why}: the actuators of this bridge "
+                f"{'go to neutral' if self.peer_lost == 'neutral' else 'keep their last values'} "
+                f"(peer_lost={self.peer_lost})"
+            )
             self.let_go(self.neutral() if self.peer_lost == "neutral" else {})
 
     def let_go(self, values: Mapping[str, float]) -> None:
@@ -460,7 +464,11 @@ class Bridge:
             If an actuator is not claimed here.
         """
         if not set(values) <= set(self.plant.granted):
-            raise Refusal("unknown_actuator", "expected an actuator that this bridge claims, got another")
+            raise Refusal(
+                "unknown_actuator",
+                "expected actuators that this bridge claims, got "
+                f"{min(set(values) - set(self.plant.granted))[:40]!r}; add it to claim=",
+            )
         return values
 
     def neutral(self) -> dict[str, float]:

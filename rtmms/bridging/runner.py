@@ -158,7 +158,10 @@ class Runner(Io):
             # it would be refused again with every state, and all that is right with it
             self.counts.refuse(reason)
             if self.counts.reasons()[reason] == 1:
-                self.log(f"refused: {text}; the last valid values are used (printed once)")
+                self.log(
+                    f"the bridge does not send a command that the plant would refuse: {text}; the last "
+                    "valid values are used (printed once for each reason)"
+                )
         else:
             self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:

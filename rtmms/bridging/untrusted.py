@@ -97,7 +97,7 @@ def finite(value: Any, place: str) -> float:
     except OverflowError:
         raise Refusal("not_finite", f"{place}: expected a number that fits 64 bits, got a larger one") from None
     if not isfinite(number):
-        raise Refusal("not_finite", f"{place}: expected a finite number")
+        raise Refusal("not_finite", f"{place}: expected a finite number, got {number}")
     return number
 
 
@@ -124,8 +124,12 @@ def numbers(value: Any, place: str, maximum: int = 1024) -> dict[str, float]:
         If the value is something else.
     """
     if not isinstance(value, dict) or len(value) > maximum:
-        raise Refusal("wrong_type", f"{place}: expected an object of at most {maximum} numbers")
-    return {str(name): finite(number, place) for name, number in value.items()}
+        raise Refusal(
+            "wrong_type",
+            f"{place}: expected an object of at most {maximum} numbers, got "
+            f"{f'{len(value)} entries' if isinstance(value, dict) else type(value).__name__}",
+        )
+    return {str(name): finite(number, f"{place}: {str(name)[:40]!r}") for name, number in value.items()}
 
 
 def values_in(message: Any) -> dict[str, float]:
@@ -186,7 +190,7 @@ def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise Refusal("not_finite", f"{word}: expected a finite number")
+    raise Refusal("not_finite", f"expected finite numbers, got {word}")
 
 
 # Who may drive through a bridge: addresses that a user names, where a protocol has no passwords.

@@ -173,6 +173,6 @@ def _print_result(result: dict[str, Any]) -> None:
     machine = result["machine"]
     if machine is not None and machine["delay_ms"] is not None:
         delays = f"{machine['delay_ms']:.3g} ms each way, {machine['worst_delay_ms']:.3g} ms at worst"
-        print_text(f"  this machine: delay {delays}, {machine['loss']:.2%} missed")
+        print_text(f"  this machine: delay {delays}, {machine['loss']:.2%} of the steps without a command in time")
     for file in result["files"]:
         print_text(f"  {file}")

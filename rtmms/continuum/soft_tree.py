@@ -105,8 +105,10 @@ class SoftTree(KernelPlant):
             or hard_limits(more.bounds).any()
         ):
             raise ModelError(
-                f"{name}: actuators: expected JointMotion, JointTorque and Tendon only, which a tree with "
-                "rods by strain modes supports"
+                f"{name}: actuators: expected only JointMotion, JointTorque and Tendon, without "
+                "max_rate and joint limits, got "
+                f"{', '.join(type(item).__name__ for item in self.actuators)}; remove the others and "
+                "the limits, or use rods of links (Mechanism.rods)"
             )
         self.actuators = tuple(drive.channel for drive in more.drives)
         kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)

@@ -777,7 +777,11 @@ def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
         return
     skin = rod.skin(x, 1.0, Placement())
     if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
-        raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
+        raise ModelError(
+            f"{name}: skin at X = {x:.6g} m: expected a Strip with law 'kirchhoff' and a placement "
+            f"without rotation, got a {type(skin).__name__} with law "
+            f"{getattr(skin, 'law', None)!r}"
+        )
     if skin.polar is not None:
         raise ModelError(
             f"{name}: skin at X = {x:.6g} m: expected a Strip without polar, as rods by strain modes do not support one"

@@ -314,7 +314,11 @@ def hybrid_dynamics(
         first, count = model.modes.book[row, [M_FIRST, M_COUNT]]
         mode_flags = flags[model.modes.members[first : first + count] - 1]
         if np.any(mode_flags) and not np.all(mode_flags):
-            raise ModelError(f"{model.name}: imposed: expected all modes of a body, or none, got {mode_flags.tolist()}")
+            raise ModelError(
+                f"{model.name}: imposed: expected all modes of a body, or none, got "
+                f"{mode_flags.tolist()} for "
+                f"{', '.join(model.joint_names[k - 1] for k in model.modes.members[first : first + count])}"
+            )
     s, modal = set_up(model, state, wrench)
     if np.iscomplexobj(drive) and not np.iscomplexobj(s):
         s = s.astype(complex)

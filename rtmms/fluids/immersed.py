@@ -171,7 +171,7 @@ def immerse(
         There are no nodes, or an element of no known kind.
     """
     if strip_nodes < 1 or blade_nodes < 1:
-        raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
+        raise ModelError(f"{model.name}: strip_nodes and blade_nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
     flow = Flow() if flow is None else flow
     kinds = {load: [pair for pair in model.elements if load.takes(pair[1])] for load in LOADS}
     bare = [pair for pair in model.elements if is_bare(pair[1])]
@@ -186,8 +186,10 @@ def immerse(
         for load, pairs in kinds.items()
     }
     if sum(map(len, kinds.values())) + len(bare) != len(model.elements):
+        known = [id(element) for pairs in (*kinds.values(), bare) for _, element in pairs]
+        others = ", ".join(sorted({type(item).__name__ for _, item in model.elements if id(item) not in known}))
         raise ModelError(
-            f"{model.name}: elements: expected elements of the kinds in rtmms.fluids.immersed.LOADS, got another kind"
+            f"{model.name}: elements: expected elements of the kinds in rtmms.fluids.immersed.LOADS, got {others}"
         )
     at, first = 0, {}
     for load, pairs in kinds.items():

@@ -404,7 +404,10 @@ def _rigid_inertia(body: Body, place: str) -> Array:
     moment = checked_numbers(body.first_moment, (3,), f"{place}: first_moment")
     inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
     if max(mass, *np.abs(moment)) > MAX_INERTIA:
-        raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} (kg, kg m), got more")
+        raise ModelError(
+            f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} kg and kg m, got "
+            f"{mass:g} and {moment.tolist()}"
+        )
     body_inertia = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")

@@ -64,8 +64,9 @@ class Drawing:
             raise ModelError(f"drawing: kind must be one of {', '.join(KINDS)}, got '{self.kind}'")
         if self.kind == "mesh" and (not len(self.triangles) or int(np.max(self.triangles)) >= len(self.vertices)):
             raise ModelError(
-                "drawing: mesh: expected triangles with indices of its vertices, got none, or an index beyond the last "
-                "vertex"
+                f"drawing: mesh: expected triangles with indices below {len(self.vertices)}, the "
+                f"number of its vertices, got {len(self.triangles)} triangles with indices up to "
+                f"{int(np.max(self.triangles, initial=-1))}"
             )
 
     def as_data(self) -> dict[str, Any]:

@@ -254,7 +254,10 @@ def from_finite_elements(
     place = f"body '{name}': modal"
     x = np.array(nodes, dtype=float)
     if x.ndim != 2 or x.shape[1] != 3 or not np.all(np.isfinite(x)):
-        raise ModelError(f"{place}: nodes must be finite numbers of shape (k, 3), got shape {x.shape}")
+        raise ModelError(
+            f"{place}: nodes: expected finite numbers of shape (k, 3), got shape {x.shape}, "
+            f"{int(np.sum(~np.isfinite(x)))} numbers not finite"
+        )
     k = len(x)
     m, kk = _scalar_mass(place, mass, k), _matrix(place, "stiffness", stiffness, 3 * k)
     if any(not 0 <= node < k for node in clamped):
@@ -334,7 +337,10 @@ def _opened(name: str, path: Path, expected: str) -> Any:
 def _matrix(place: str, what: str, values: Any, size: int) -> Array:
     dense = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=float)
     if dense.shape != (size, size) or not np.all(np.isfinite(dense)):
-        raise ModelError(f"{place}: {what} must be finite, of shape ({size}, {size}), got shape {dense.shape}")
+        raise ModelError(
+            f"{place}: {what}: expected finite numbers of shape ({size}, {size}), got shape "
+            f"{dense.shape}, {int(np.sum(~np.isfinite(dense)))} numbers not finite"
+        )
     if np.max(np.abs(dense - dense.T)) > 1e-9 * np.max(np.abs(dense)):
         raise ModelError(f"{place}: {what} must be symmetric")
     out: Array = 0.5 * (dense + dense.T)

@@ -86,8 +86,9 @@ class Polar:
         first, last = float(table[0, 0]) - blend_deg, float(table[-1, 0]) + blend_deg
         if not (first > -180.0 and last < 180.0 and blend_deg > 0.0 and every_deg > 0.0):
             raise ModelError(
-                f"{place}: expected blend_deg > 0, every_deg > 0, and angles that leave blend_deg to -180 and 180 "
-                f"degrees, got {angles_deg}"
+                f"{place}: expected positive blend_deg and every_deg, and angles_deg at least "
+                f"blend_deg away from +-180 degrees; got blend_deg {blend_deg}, every_deg {every_deg} "
+                f"and angles_deg {angles_deg}"
             )
         outside = [*np.arange(-180.0, first, every_deg), *np.arange(180.0, last, -every_deg)]
         a = np.radians(outside)
@@ -155,7 +156,8 @@ class Polar:
             )
         if np.any(np.abs(values[-1] - values[0]) > 1e-9):
             raise ModelError(
-                f"{place}: expected the same coefficients at {angle[0]:g} and {angle[-1]:g} degrees, got different ones"
+                f"{place}: expected the same lift, drag and moment at {angle[0]:g} and {angle[-1]:g} "
+                f"degrees, got {values[0].tolist()} and {values[-1].tolist()}"
             )
         x = np.radians(angle)
         slopes = spline_slopes(x, values)

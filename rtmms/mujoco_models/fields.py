@@ -167,7 +167,7 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, provided: Any) -> 
         values = np.repeat(values, len(numbers))
     if not 1 <= len(values) <= len(numbers):
         expected = "a number" if len(numbers) == 1 else f"1 to {len(numbers)} numbers"
-        raise ModelError(f"{path}: {key}: expected {expected}, got {len(values)}")
+        raise ModelError(f"{path}: {key}: expected {expected}, got {len(values)} numbers")
     strict = label in _POSITIVE
     if (strict and not (values > 0.0).all()) or (label in _NOT_NEGATIVE and not (values >= 0.0).all()):
         raise ModelError(f"{path}: {key}: expected numbers {'>' if strict else '>='} 0, got {provided!r:.60}")

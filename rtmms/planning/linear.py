@@ -182,7 +182,9 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     off = np.abs(coordinates_between(coordinates, states[0], states[2]) / coordinates.size).max()
     if not off < MAX_CLOSING_ERROR:
         raise ModelError(
-            f"stroke map: expected a model on a periodic orbit, got one that differs by {off:.2g} after a stroke"
+            "method linear: expected a model in the same state after each stroke, to "
+            f"{MAX_CLOSING_ERROR:g}, got a difference of {off:.2g}; change the moth's parameters, "
+            "or use another method"
         )
     quarters = Stages(model, steps // 2)
     motion = quarters.roll(np.zeros((5, n)))

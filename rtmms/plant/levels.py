@@ -81,9 +81,15 @@ class Levels(Stage):
             )
         self.outputs = (*plant.outputs, Channel(LEVEL))
         for k, item in enumerate(self.plants[1:], 1):
-            channels = [(c.name, tuple(c.shape)) for c in (*item.actuators, *item.outputs)]
-            if channels != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or item.dt != self.dt:
-                raise ModelError(f"--degrade: variant {k}: expected the channels and the step of the full model")
+            expected, channels = (
+                [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)] for one in (plant, item)
+            )
+            if channels != expected or item.dt != self.dt:
+                different = ", ".join(sorted({name for name, _ in set(channels) ^ set(expected)}))
+                raise ModelError(
+                    f"--degrade: variant {k}: expected dt = {self.dt:g} s and the channels of the full "
+                    f"model, got dt = {item.dt:g} s; channels that differ: {different or 'none'}"
+                )
         self.level = 0
         self.costs: tuple[float, ...] = ()
         self.inner = self.plants

@@ -294,7 +294,11 @@ def _checked(preset: str | None, values: dict[str, Any]) -> Eel:
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque: expected drive=torque, got drive=motion, which computes the torques")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
-        raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
+        raise ModelError(
+            f"eel: expected nose_length_m below head_length_m = {p.head_length_m:g} m and "
+            f"tail_length_m below link_length_m = {p.link_length_m:g} m, got {p.nose_length_m:g} m "
+            f"and {p.tail_length_m:g} m"
+        )
     return p
 
 

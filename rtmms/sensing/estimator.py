@@ -305,7 +305,8 @@ class Estimator:
         self._imu = imu
         if any(imu.position_m):
             raise ModelError(
-                "estimator: the imu's position_m: expected (0, 0, 0), as the estimate is of that place, got another"
+                "estimator: the imu's position_m: expected (0, 0, 0), as the estimate is of the "
+                f"body's origin, got {tuple(imu.position_m)}"
             )
         self._to_body = rotation(imu.rotation_deg)
         self._noise = _noise(imu)

@@ -339,7 +339,8 @@ class _SuiteBuilder:
             if of:
                 raise ModelError(f"sensor {name}: of: {UnknownNameError('output', of, self._outputs)}")
             raise ModelError(
-                f"sensor {name}: expected of = an output of the plant, which has none of {', '.join(default_outputs)}"
+                f"sensor {name}: of: expected the name of an output to measure, as the plant has no "
+                f"{' or '.join(default_outputs)}; give of=OUTPUT"
             )
         shape = self._outputs[whose].shape
         if len(shape) != 1:

@@ -135,7 +135,10 @@ class Recording:
         maximum = min(MAX_PICTURES, MIN_PICTURES + PICTURES_PER_STATE * len(self.time))
         if not 0.0 <= last <= apart_s * maximum:
             length = f"the run takes {last:g} s and has {len(self.time):,} states"
-            raise ModelError(f"{length}: expected at most {maximum:,} pictures, got one every {apart_s:g} s")
+            raise ModelError(
+                f"{length}: expected at most {maximum:,} pictures, got {last / apart_s:,.0f}, one "
+                f"every {apart_s:g} s; give a higher --speed, or record a shorter run"
+            )
         return np.arange(0.0, last + 1e-9, apart_s)
 
     @property

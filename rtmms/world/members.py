@@ -216,7 +216,10 @@ class Member:
         except ModelError as fault:
             raise ModelError(f"robot '{self.name}': {fault}") from None
         if self.estimate and not sensors:
-            raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
+            raise ModelError(
+                f"robot '{self.name}': estimate: expected sensors with it, got none; give "
+                "profile='typical', or leave estimate out"
+            )
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
     def described(self, plant: Plant, sights: Mapping[str, Any]) -> dict[str, Any]:

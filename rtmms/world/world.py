@@ -153,7 +153,10 @@ class World(Stage):
         self.outputs = (*self._channels("outputs"), *self._sights.outputs)
         twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
         if twice:
-            raise ModelError(f"world: sees: '{min(twice)}' is an output of the robot itself: choose another name")
+            raise ModelError(
+                f"world: sees: '{min(twice)}' is already an output of the robot itself; rename the "
+                "robot that it sees, or that output"
+            )
         self._views: dict[str, Array] | None = None
         at = 0
         self._parts: dict[str, slice] = {}

@@ -252,7 +252,7 @@ def test_words_are_set_once_a_station_has_armed_it(station: Station) -> None:
         assert station.command(400, 1.0) == 0
         assert "parameter" not in sailing.bridged.counts.reasons()
         station.mav.manual_control_send(1, 0, 0, 500, 0, 0)
-        wait(lambda: any("words: " in line and "mixer" in line for line in sailing.bridged.messages))
+        wait(lambda: any("(parameter_channels): " in line and "mixer" in line for line in sailing.bridged.messages))
         assert sailing.bridged.counts.reasons()["parameter"] >= 1  # nobody of that name is here
 
 

@@ -118,7 +118,7 @@ def test_a_steady_glide_falls_by_drag_over_lift() -> None:
     ("polar", "text"),
     [
         (Polar([-20, 0, 25], [0, 0, 0], [0, 0, 0]), "expected a whole turn of 360 degrees"),
-        (Polar([-180, 0, 180], [0, 1, 1], [0, 0, 0]), "expected the same coefficients at -180 and 180 degrees"),
+        (Polar([-180, 0, 180], [0, 1, 1], [0, 0, 0]), "expected the same lift, drag and moment at -180 and 180"),
         (Polar([-180, 0, 180], [0, 1, 0], [0, -1, 0]), "drag must be >= 0, got -1"),
         (Polar([-180, 0, 0, 180], [0, 1, 1, 0], [0, 0, 0, 0]), "angles_deg must rise"),
         (Polar([-180, 0, 180], [0, 1], [0, 0, 0]), "lift must be three or more finite numbers"),

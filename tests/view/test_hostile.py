@@ -67,7 +67,7 @@ def recording(last_s: float) -> Recording:
 def test_a_film_has_not_more_pictures_than_a_run_has_states_for() -> None:
     assert len(recording(4.0).pictures(0.05)) == 81
     for last in (1e6, 1e300, math.inf, math.nan, -1.0):
-        with pytest.raises(ModelError, match=r"expected at most 450 pictures, got one every 0\.05 s"):
+        with pytest.raises(ModelError, match=r"expected at most 450 pictures, got .*, one every 0\.05 s"):
             recording(last).pictures(0.05)
 
 

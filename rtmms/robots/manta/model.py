@@ -323,6 +323,7 @@ def check_coupling(model: MantaModel, state: Array, work: Array, account: Callab
         if radius >= 1.0:
             off = "turn added_mass off or " if model.links[ADDED].any() else ""
             raise ModelError(
-                f"coupling sequential: expected a spectral radius of M_b^-1 M_A below 1, got {radius:.3g}, which is "
-                f"unstable; use coupling iterated or monolithic, or {off}make the body heavier"
+                "coupling sequential: the fins have too much inertia for this body: the spectral "
+                f"radius of (body inertia)^-1 (fin inertia) must be below 1, got {radius:.3g}; use "
+                f"coupling iterated or monolithic, or {off}make the body heavier"
             )

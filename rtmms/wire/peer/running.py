@@ -160,7 +160,7 @@ def run_controller(
                 code, text = errors.popleft()
                 if log is not None and code not in reported:
                     reported.add(code)
-                    log(f"refused: {text} (printed once for each kind)")
+                    log(f"the plant refused a message of this controller: {text} (printed once for each kind)")
             figures.look()
             moved = placing.look()
             if moved and log is not None:

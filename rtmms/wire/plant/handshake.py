@@ -148,7 +148,10 @@ class Relay:
         if waiting is None or waiting[1] is not peer:
             raise Refusal(
                 Reason.WRONG_TYPE,
-                ("parameters: expected the id of a request that this peer received and has not answered, got another"),
+                (
+                    "parameters: expected the id of a request that this peer received and has not "
+                    f"answered, got {peer_text(ident)}"
+                ),
             )
         if message.get("ok") is True:
             peer.settable = read_settable(message) or peer.settable
@@ -505,7 +508,7 @@ class Ticks:
         if type(seq) is not int:
             raise Refusal(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {peer_text(seq)}")
         if peer.state not in (LIVE, READY):
-            raise Refusal(Reason.TOO_EARLY, "tick: answer the warm-up states first")
+            raise Refusal(Reason.TOO_EARLY, "tick: this peer must first answer the warm-up states (docs/protocol.md)")
         ticker = self._peers.ticker
         if ticker is not peer:
             if ticker is not None and ticker.state is LIVE:

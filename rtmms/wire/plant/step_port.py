@@ -54,7 +54,11 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
     """
     seq, step, values = message.get("seq"), message.get("step"), message.get("values")
     if type(seq) is not int or type(step) is not int or type(values) is not dict:
-        raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
+        raise Refusal(
+            Reason.WRONG_TYPE,
+            "command: expected whole numbers seq and step, and a map values, got "
+            f"{peer_text(seq)}, {peer_text(step)} and {peer_text(values)}",
+        )
     if not newest < seq < 1 << 63:
         raise Refusal(Reason.SEQ, f"command: seq must rise; newest {newest}, got {peer_text(seq)}")
     return seq, step, values
@@ -85,7 +89,11 @@ def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
     """
     age_ns, fresh_ns = message.get("age_ns", 0), message.get("fresh_ns", 0)
     if type(age_ns) is not int or type(fresh_ns) is not int or not (0 <= age_ns < 1 << 62 and 0 <= fresh_ns < 1 << 62):
-        raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
+        raise Refusal(
+            Reason.WRONG_TYPE,
+            "command: expected whole numbers age_ns and fresh_ns from 0 to 2^62 - 1, got "
+            f"{peer_text(age_ns)} and {peer_text(fresh_ns)}",
+        )
     fresh = message.get("fresh", True)
     if type(fresh) is not bool:
         raise Refusal(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {peer_text(fresh)}")
@@ -159,7 +167,7 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
     if not index:
         raise Refusal(Reason.NOT_CLAIMED, "command: this peer has no claim; send a hello with claim")
     if not warm:
-        raise Refusal(Reason.TOO_EARLY, "command: answer the warm-up states first")
+        raise Refusal(Reason.TOO_EARLY, "command: this peer must first answer the warm-up states (docs/protocol.md)")
 
 
 def _refuse_name(name: object, known: Callable[[str], bool]) -> None:

@@ -336,7 +336,7 @@ def decode(
     """
     size = len(frame)
     if size > cap:
-        raise Refusal(Reason.OVERSIZE, f"expected a message of at most {cap} bytes here, got more")
+        raise Refusal(Reason.OVERSIZE, f"expected a message of at most {cap} bytes from this peer, got {size}")
     try:
         message = (
             _unpack(frame)

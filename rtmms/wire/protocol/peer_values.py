@@ -158,7 +158,12 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
         )
     silences, losses = watch.get("silences"), watch.get("losses")
     if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
-        raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
+        raise Refusal(
+            Reason.WRONG_TYPE,
+            f"metrics: watch: silences: expected a list of at most {MAX_SILENCES} lists [begin, "
+            "step, length], got "
+            f"{f'{len(silences)} entries' if type(silences) is list else peer_text(silences)}",
+        )
     if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(is_finite, losses))):
         raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
     for name in ("period_s", "first_s"):
