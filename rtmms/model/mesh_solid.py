@@ -159,8 +159,8 @@ def _merged(vertices: Any, triangles: Any, place: str) -> tuple[Array, Indices]:
     if not len(triangles) or not np.all(np.isfinite(points)):
         raise ModelError(
             f"{place}: expected triangles and finite points, got {len(triangles)} triangles and "
-            f"{int(np.sum(~np.isfinite(points).all(axis=-1)))} points that are not finite; export "
-            "the mesh again"
+            f"{int(np.sum(~np.isfinite(points).all(axis=-1)))} points that are not finite; export the "
+            "mesh again"
         )
     step = MAX_MERGED_SHARE * float(np.max(np.ptp(points, axis=0), initial=0.0)) or 1.0
     keys = np.round((points - points.min(axis=0)) / step).astype(np.int64)

@@ -254,10 +254,7 @@ def from_finite_elements(
     place = f"body '{name}': modal"
     x = np.array(nodes, dtype=float)
     if x.ndim != 2 or x.shape[1] != 3 or not np.all(np.isfinite(x)):
-        raise ModelError(
-            f"{place}: nodes: expected finite numbers of shape (k, 3), got shape {x.shape}, "
-            f"{int(np.sum(~np.isfinite(x)))} numbers not finite"
-        )
+        raise ModelError(f"{place}: nodes: expected finite numbers of shape (k, 3), got {_shape_and_faults(x)}")
     k = len(x)
     m, kk = _scalar_mass(place, mass, k), _matrix(place, "stiffness", stiffness, 3 * k)
     if any(not 0 <= node < k for node in clamped):
@@ -334,12 +331,17 @@ def _opened(name: str, path: Path, expected: str) -> Any:
     return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_MODEL_BYTES)
 
 
+def _shape_and_faults(values: Array) -> str:
+    """Return the shape of an array, and how many of its numbers are not finite, for an error."""
+    count = int(np.sum(~np.isfinite(values)))
+    return f"shape {values.shape}" + (f" with {count} numbers that are not finite" if count else "")
+
+
 def _matrix(place: str, what: str, values: Any, size: int) -> Array:
     dense = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=float)
     if dense.shape != (size, size) or not np.all(np.isfinite(dense)):
         raise ModelError(
-            f"{place}: {what}: expected finite numbers of shape ({size}, {size}), got shape "
-            f"{dense.shape}, {int(np.sum(~np.isfinite(dense)))} numbers not finite"
+            f"{place}: {what}: expected finite numbers of shape ({size}, {size}), got {_shape_and_faults(dense)}"
         )
     if np.max(np.abs(dense - dense.T)) > 1e-9 * np.max(np.abs(dense)):
         raise ModelError(f"{place}: {what} must be symmetric")

@@ -82,7 +82,7 @@ class Levels(Stage):
         self.outputs = (*plant.outputs, Channel(LEVEL))
         for k, item in enumerate(self.plants[1:], 1):
             expected, channels = (
-                [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)] for one in (plant, item)
+                [(c.name, tuple(c.shape)) for c in (*variant.actuators, *variant.outputs)] for variant in (plant, item)
             )
             if channels != expected or item.dt != self.dt:
                 different = ", ".join(sorted({name for name, _ in set(channels) ^ set(expected)}))

@@ -331,7 +331,7 @@ def test_what_cannot_bend_so_is_refused():
         (lambda: from_finite_elements("b", nodes, mass, k, modes=1, clamped=[99]), "clamped must be nodes 0 to 7"),
         (lambda: from_finite_elements("b", nodes, mass, k, modes=99), "modes must be 1 to 18"),
         (lambda: from_finite_elements("b", nodes, mass, k[:5, :5], modes=1),
-         r"stiffness must be finite, of shape \(24, 24\)"),
+         r"stiffness: expected finite numbers of shape \(24, 24\), got shape \(5, 5\)$"),
         (lambda: from_finite_elements("b", nodes, mass, k, modes=1, clamped=[0]),
          "expected 0 motions without stiffness"),
         (lambda: load_finite_elements("b", "no.npz", modes=1), "no.npz: there is no such file"),

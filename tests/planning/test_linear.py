@@ -122,5 +122,5 @@ def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear
 
 
 def test_a_model_off_its_orbit_is_refused() -> None:
-    with pytest.raises(rtmms.ModelError, match="expected a model on a periodic orbit"):
+    with pytest.raises(rtmms.ModelError, match="expected a model in the same state after each stroke"):
         stroke_map(rtmms.load("moth", dt=1e-3, start="rest"), HALF)

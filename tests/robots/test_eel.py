@@ -280,7 +280,7 @@ def test_as_a_plant():
         ({"period_s": "long"}, "period_s must be a number in s, got 'long'"),
         ({"c1": 3e4}, "c1 must be <= 100, got 30000"),
         ({"yaw_offset_rad": -9.0}, r"yaw_offset_rad must be <= 3.14159 rad in size, got -9"),
-        ({"tail_length_m": 0.2}, "tail_length_m must be shorter"),
+        ({"tail_length_m": 0.2}, "tail_length_m below link_length_m = 0.14 m, got 0.09 m and 0.2 m"),
         ({"dt": 0.0}, "dt must be > 0 s"),
         ({"dt": "fast"}, "dt must be a number, got 'fast'"),
         ({"dt": math.inf}, "dt must be finite"),
