@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.base.errors import ModelError, UnknownNameError, warn_renamed
@@ -351,9 +352,8 @@ class TunableGait(Protocol):
 
 def __getattr__(name: str) -> Any:
     """Return a name of 0.2 that another module of the package has now, with a warning."""
-    from rtmms.plant import description, optional_protocols
-
-    for module in (description, optional_protocols):
+    for place in ("rtmms.plant.description", "rtmms.plant.optional_protocols"):  # by name, because they import this one
+        module = import_module(place)
         if name in vars(module) and getattr(vars(module)[name], "__module__", "") == module.__name__:
             warn_renamed("rtmms.plant.protocol", name, name, owner_now=module.__name__)
             return vars(module)[name]
