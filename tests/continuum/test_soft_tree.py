@@ -147,7 +147,7 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
         (lambda: SoftTree(flapping(()), [fish()]), "unknown body 'head'"),
         (
             lambda: SoftTree(flapping(()), flaps(1), actuators=[rtmms.model.BodyWrench("arm")]),
-            "JointMotion, JointTorque and Tendon only",
+            "expected only JointMotion, JointTorque and Tendon",
         ),
     ],
 )

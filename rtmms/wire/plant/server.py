@@ -45,7 +45,7 @@ _MIN_LAG_STEPS = 16
 """Steps by which a command may be behind in any case."""
 _FAREWELL_S = 0.02
 _LAST_METRICS_NS = 250_000_000
-_BYE_NS = 1_000_000_000
+_BYE_NS = 3_000_000_000
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Margin of waits in the slack before its end, ns, because they may wake up late."""
@@ -415,7 +415,7 @@ class Server(Exchange):
         reason : str, default 'the run ended'
             Reason in the bye.
         names : Collection[str], optional
-            Peers that have a second to read the bye before their connection closes.
+            Peers that have 3 s to read the bye before their connection closes.
         """
         if self._closed:
             return
