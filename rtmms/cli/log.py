@@ -16,7 +16,7 @@ import click
 from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.files import KINDS, new_file_beside, open_input, refuse_output
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.running.change_rows import change_rows
+from rtmms.cli.running.report_table import change_rows
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant

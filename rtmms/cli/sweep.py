@@ -182,14 +182,14 @@ def _carry_out(
     study: Study, expected: Sequence[Expectation], output: Path, figure: Path | None, workers: int,
     dask: Cluster | None, budget: Budget, *, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
+    from rtmms.studies.envelope import DONE
+
     result = carried_out(study, output, workers, dask, budget, quiet=quiet)
     if result is None:
         return INTERRUPTED if budget.left else INCOMPLETE
     _print_summary(
         study, result[0], result[1], count_expectations(expected, result[0]), output, figure, as_json=as_json
     )
-    from rtmms.studies.envelope import DONE
-
     return 0 if DONE in result[0].column("ended") else ALL_FAILED
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.cli.compare import settings
-from rtmms.cli.running.change_rows import change_rows
+from rtmms.cli.running.report_table import change_rows
 from rtmms.view import comparison
 from rtmms.view.comparison import Run, table
 from tests.cli.shell import finish, start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.cli.running.change_rows import change_rows
+from rtmms.cli.running.report_table import change_rows
 from tests.cli.shell import environment, finish, start
 
 SCRIPT = """

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rtmms.base.contract import PARTS, QUANTILES
-from rtmms.cli.running.change_rows import change_rows
 
 PART_WORDS = {
     "wake": "start after its instant", "exchange": "state out, commands in", "plant": "the robot's step",
@@ -29,6 +28,8 @@ UNITS = {
     "deg": "deg", "rad": "rad", "s": "s", "hz": "Hz",
 }  # fmt: skip
 """Units by the ends of a quantity's name."""
+MAX_CHANGES = 8
+"""Changes of a run that its table names."""
 
 
 def as_table(report: Mapping[str, Any]) -> str:
@@ -70,6 +71,36 @@ def as_table(report: Mapping[str, Any]) -> str:
         _headed("computer", _computer(report)),
     ]  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def change_rows(changes: Sequence[Mapping[str, Any]], dt: float) -> list[tuple[str, str]]:
+    """Return the changes of a run as rows of a table.
+
+    Parameters
+    ----------
+    changes : Sequence[Mapping[str, Any]]
+        The changes, as the report has them: `run`, `step`, `op`, `args`.
+    dt : float
+        Step, s.
+
+    Returns
+    -------
+    list[tuple[str, str]]
+        Time and change of the first MAX_CHANGES changes, and the number of the others.
+
+    Examples
+    --------
+    >>> change_rows([{"run": 0, "step": 500, "op": "set", "args": {"drag_coefficient": 2.0}}], 1e-3)
+    [('0.5 s', 'drag_coefficient = 2.0')]
+    """
+    result = []
+    for change in changes[:MAX_CHANGES]:
+        values = ", ".join(f"{name} = {value}" for name, value in (change.get("args") or {}).items())
+        again = f" after reset {change['run']}" if change["run"] else ""
+        result.append((f"{change['step'] * dt:.6g} s{again}", values or "another state (restore)"))
+    if len(changes) > MAX_CHANGES:
+        result.append(("later", f"{len(changes) - MAX_CHANGES} more changes"))
+    return result
 
 
 def _changes(report: Mapping[str, Any]) -> list[tuple[str, str]]:
